@@ -70,11 +70,37 @@ def test_other_layouts_and_columns_are_refused(evidence, tmp_path, options, word
 def test_a_result_without_models_or_pairs_has_no_such_layout(tmp_path):
     with pytest.raises(ValueError, match="'depth' needs layers of two models or more"):
         compared(arrays(["p", "q", "r"])).to_table(tmp_path / "t.tex", layout="depth")
-    scores = rs.score_models(arrays(["m"]), arrays(["s", "t"]), progress=False)
-    with pytest.raises(ValueError, match="a layout is for comparisons and evidence"):
-        scores.to_table(tmp_path / "t.tex", layout="matrix")
+    with pytest.raises(ValueError, match="a layout is for comparisons, evidence and scores"):
+        rs.scale_curve(*arrays("pq").values(), k=[1, 2]).to_table(
+            tmp_path / "t.tex", layout="pairs"
+        )
+
+
+def test_scores_of_models_have_rows_by_pair_and_by_subject(tmp_path, capsys):
+    data = arrays("mnst")
+    sides = [{name: data[name] for name in names} for names in ("mn", "st")]
+    scores = rs.score_models(*sides, progress=False)
     rows = latex_rows(scores.to_table(tmp_path / "t.tex", columns=["model", "mean"]))
     assert rows[0] == ["model", "mean"]
+    rows = latex_rows(scores.to_table(tmp_path / "t.tex", layout="matrix"))
+    models = [scores.models[i] for i in scores.order]
+    assert rows[0] == ["subject", *models]
+    found = np.array([row[1:] for row in rows[1:]], dtype=float)
+    np.testing.assert_allclose(found, scores.values[:, scores.order], atol=6e-4)
+    for name, x in data.items():
+        np.save(tmp_path / f"{name}.npy", x)
+    files = {name: str(tmp_path / f"{name}.npy") for name in "mnst"}
+    call = ["score-models", files["s"], files["t"], "--models", files["m"]]
+    chosen = ["--layout", "pairs", "--columns", "model,other model,difference"]
+    assert cli.run([*call, "--models", files["n"], *chosen, "--quiet"]) == 0
+    difference = scores.difference(*models).value
+    assert capsys.readouterr().out.split()[-3:] == [*models, f"{difference:.3g}"]
+    for options, words in (
+        (["--layout", "depth"], "--layout must be 'pairs' or 'matrix'; got 'depth'"),
+        (["--layout", "pairs"], "got 'pairs'; the only model is 'm'"),
+    ):
+        assert cli.run([*call, *options, "--quiet"]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_the_command_writes_the_same_tables(tmp_path, capsys, monkeypatch):

@@ -91,8 +91,10 @@ class BaseResult(ABC):
         of the suffix: .txt, .json, .csv, .parquet, .md or .tex. The other options are for texts,
         Markdown and LaTeX. ``layout``, of a comparison or an evidence: a row per pair ("pairs"), a
         row per pair of layers of equal depth ("depth"), or a matrix per measure ("matrix"; for two
-        models, rows are the layers of the first and columns of the second). ``columns``: the
-        columns to write, in this order; "interval" is the column with the interval.
+        models, rows are the layers of the first and columns of the second); of scores of models: a
+        row per pair of models ("pairs"), or a row per subject and a column per model ("matrix").
+        ``columns``: the columns to write, in this order; "interval" is the column with the
+        interval.
 
         Raises ``ValueError`` for another format, another layout, a layout of a result without
         pairs or without models, and an unknown column.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..engine.memory import parse_bytes
-from .choices import LAYOUTS
+from .choices import LAYOUTS, SCORE_LAYOUTS
 from .ending import run_provenance
 from .executors import open_executors
 from .inputs import (
@@ -123,6 +123,7 @@ SCORE_MODELS_EXAMPLES = (
     'score-models subjects/ --models layers/ -m "rsa[compare=whitened_cosine]" '
     "--whole-blocks images.csv",
     "score-models rdms/ --models layers/ --dissimilarities -o scores.csv",
+    "score-models subjects/ --models layers/ --columns model,mean,interval -o scores.tex",
     "score-models subjects/ --models layers/ --fitted layers/ --folds 4 --jobs 4",
 )
 
@@ -130,6 +131,7 @@ SCORE_MODELS_EXAMPLES = (
 @output_command(
     files=("inputs", "models", "fitted", "whole_blocks"),
     page="Write a page with the scores to this file.",
+    layouts=SCORE_LAYOUTS,
 )
 def score_models_command(
     inputs: list[str],

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
 TEXT_FORMATS = ("table", "markdown", "latex")
-LAYOUTS = ("pairs", "depth", "matrix")  # of tables as text
+LAYOUT_WORDS: Mapping[str, str] = {  # by layout of tables as text
+    "pairs": "a row for each pair",
+    "depth": "a row for each pair of layers of equal depth",
+    "matrix": "a matrix",
+}
+LAYOUTS = tuple(LAYOUT_WORDS)
+SCORE_LAYOUTS = ("pairs", "matrix")  # of scores of models
 BASELINE = "cka"  # measure that others are compared with
 SERIES = "compact"  # the default series of packs in rankings
 DRAWS = 999  # permutations

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ..base.text import check_choice
-from .choices import FORMATS, TEXT_FORMATS
+from .choices import FORMATS, LAYOUT_WORDS, TEXT_FORMATS
 from .ending import (
     report_failures,
     report_interruption,
@@ -288,10 +288,8 @@ def _output_parameters(
 
 
 def _layout_option(layouts: Sequence[str]) -> Any:
-    text = (
-        "Rows of tables as text, Markdown and LaTeX: pairs, layers of equal depth, or a matrix per "
-        "measure."
-    )
+    words = "; ".join(f"{layout}, {LAYOUT_WORDS[layout]}" for layout in layouts)
+    text = f"Rows of tables as text, Markdown and LaTeX: {words}."
     return Annotated[str | None, typer.Option(help=text, metavar="|".join(layouts))]
 
 

@@ -1,4 +1,5 @@
-"""Tables of comparisons and evidence in a chosen layout, and tables with chosen columns."""
+"""Tables of comparisons, evidence and scores of models in a chosen layout, and tables with chosen
+columns."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ from typing import Any
 from ..base.text import check_choice, did_you_mean, snap_to_bounds
 from ..comparison.arrangements import layer_name
 from ..comparison.comparison import Comparison, MeasureInfo
+from ..inference import ModelScores
 from ..inference.result import Evidence
 from .comparing.figures import between_two_models
 from .comparing.stats import PageContext, page_context
 from .comparing.tables import depths_table, pairs_table, values_table
 from .evidence_words import measure_results
+from .of_model_scores import differences_table, subjects_table
 from .tables import TextTable
 from .terminal import matrix_table, plain_table, table_as_text, value_texts
 
@@ -20,14 +23,20 @@ LAYOUTS = ("pairs", "depth", "matrix")
 
 
 def arranged_tables(content: Any, layout: str) -> list[Any]:
-    """Return the tables of a comparison or an evidence in a layout: "pairs", "depth" or "matrix".
+    """Return the tables of a comparison, an evidence or scores of models in a layout.
 
     The titles of tables are texts in the list, before the tables. Raises ``ValueError`` for another
-    layout, for any other result, and for a table by depth without models of several layers.
+    layout, for any other result, for a table by depth without models of several layers, and for
+    pairs of a single model.
     """
     check_choice("layout", layout, LAYOUTS)
+    if isinstance(content, ModelScores):
+        return [_scores_table(content, layout)]
     if not isinstance(content, Comparison | Evidence):
-        raise ValueError("a layout is for comparisons and evidence; choose columns of this result")
+        raise ValueError(
+            "a layout is for comparisons, evidence and scores of models; choose columns of this "
+            "result"
+        )
     comparison = content.comparison if isinstance(content, Evidence) else content
     evidence = content if isinstance(content, Evidence) else content.evidence
     leading = None if evidence is None else evidence.measures[0].spec
@@ -46,6 +55,19 @@ def arranged_tables(content: Any, layout: str) -> list[Any]:
             )
         return [by_depth.title, table_as_text(by_depth)]
     return [part for info in context.measures for part in _titled_matrix(context, info)]
+
+
+def _scores_table(scores: ModelScores, layout: str) -> TextTable:
+    """Return the differences of pairs of models, or the matrix of subjects and models."""
+    if layout == "matrix":
+        return table_as_text(subjects_table(scores))
+    if layout == "depth" or len(scores.models) < 2:
+        count = "" if layout == "depth" else f"; the only model is {scores.models[0]!r}"
+        raise ValueError(
+            "the layouts of scores of models are 'pairs', a row for each two models, and 'matrix', "
+            f"a row for each subject; got {layout!r}{count}"
+        )
+    return table_as_text(differences_table(scores))
 
 
 def _titled_matrix(context: PageContext, info: MeasureInfo) -> tuple[str, TextTable]:

@@ -140,7 +140,7 @@ def model_scores_result(scores: ModelScores) -> Result:
         _scores_section(scores),
         *_differences_sections(scores),
         *_fitted_parts_sections(scores.fitted_parts),
-        _subjects_section(scores),
+        Section("subjects", "Score of each subject", "", (subjects_table(scores),), is_closed=True),
     ]
     return Result(
         "score_models",
@@ -218,8 +218,14 @@ def _scores_section(scores: ModelScores) -> Section:
 
 def _differences_sections(scores: ModelScores) -> Iterator[Section]:
     """Yield the section with the differences of all pairs of models; nothing for a single model."""
-    if len(scores.models) < 2:
-        return
+    if len(scores.models) > 1:
+        about = "Errors account for other subjects and other stimuli. Adjusted p-values: Holm."
+        table = differences_table(scores)
+        yield Section("differences", "Differences between models", about, (table,))
+
+
+def differences_table(scores: ModelScores) -> Table:
+    """Return the differences of all pairs of models, the most similar models first."""
     pvalues, level = scores.pairs(), format_level(scores.confidence_level)
     rows = []
     for i, j in combinations(scores.order.tolist(), 2):
@@ -228,9 +234,7 @@ def _differences_sections(scores: ModelScores) -> Iterator[Section]:
         names = (scores.models[i], scores.models[j])
         rows.append((*names, d.value, span, format_pvalue(d.pvalue), format_pvalue(pvalues[i, j])))
     columns = ("model", "other model", "difference", f"{level} interval", "p", "adjusted p")
-    about = "Errors account for other subjects and other stimuli. Adjusted p-values: Holm."
-    table = Table("differences", "Differences", columns, tuple(rows), figures=3)
-    yield Section("differences", "Differences between models", about, (table,))
+    return Table("differences", "Differences", columns, tuple(rows), figures=3)
 
 
 def _fitted_parts_sections(parts: Sequence[FittedPart]) -> Iterator[Section]:
@@ -254,11 +258,11 @@ def _fitted_parts_sections(parts: Sequence[FittedPart]) -> Iterator[Section]:
     yield Section("weights", "Weights of each subject and fold", "", (weights,), is_closed=True)
 
 
-def _subjects_section(scores: ModelScores) -> Section:
+def subjects_table(scores: ModelScores) -> Table:
+    """Return the score of each subject, a row for each subject and a column for each model."""
     names = tuple(scores.models[i] for i in scores.order)
     rows = tuple(
         (subject, *values.tolist())
         for subject, values in zip(scores.subjects, scores.values[:, scores.order])
     )
-    table = Table("subjects", "Subjects", ("subject", *names), rows, figures=3)
-    return Section("subjects", "Score of each subject", "", (table,), is_closed=True)
+    return Table("subjects", "Subjects", ("subject", *names), rows, figures=3)

@@ -78,10 +78,10 @@ def write_output(
     Raises ``ValueError`` for a table missing from the result, and for a layout or columns that the
     result or the format does not have.
     """
-    content = _writable_content(answer)
     if layout or columns:
-        write_arranged_tables(content, kind, output, layout, columns)
+        write_arranged_tables(answer, kind, output, layout, columns)
         return
+    content = _writable_content(answer)
     if isinstance(content, Output) and content.of is not None:
         if kind == "table" and output is None:
             print_tables(content.shown)
@@ -101,7 +101,7 @@ def write_output(
 
 
 def write_arranged_tables(
-    content: WritableContent,
+    answer: BaseResult | Output,
     kind: str,
     output: Path | None,
     layout: str | None,
@@ -113,9 +113,11 @@ def write_arranged_tables(
 
     if kind not in ("table", *MARKUP_WRITERS):
         raise ValueError(f"a layout and columns are for .txt, .md and .tex; a {kind} file has all")
-    if isinstance(content, Output) and content.of is not None:
-        content = content.of
-    parts = arranged_tables(content, layout) if layout else _terminal_parts(content, is_whole=True)
+    result = answer.of if isinstance(answer, Output) and answer.of is not None else answer
+    if layout:
+        parts = arranged_tables(result, layout)
+    else:
+        parts = _terminal_parts(_writable_content(result), is_whole=True)
     parts = with_columns(parts, columns) if columns else parts
     if kind == "table":
         write_tables(parts, output)
