@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from factories.boards import scores_of
 from test_results import FINDINGS
 
@@ -48,6 +49,11 @@ def compared_with_evidence() -> rs.Comparison:
     return replace(found.comparison, evidence=found)
 
 
+def patched() -> BaseResult:
+    nets = [torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)) for _ in range(2)]
+    return rs.patch_models(*nets, SHARED.astype("float32"), **QUIET)
+
+
 def ranked() -> RankedMeasures:
     scores = scores_of()
     return verdicts_on_board(board_of(scores), [rs.cka, rs.procrustes], scores[:2])
@@ -82,6 +88,7 @@ RESULTS: dict[str, Callable[[], BaseResult]] = {
     "Permanova": lambda: compared().permanova("procrustes", [1, 1, 2, 2]),
     "Interval": lambda: rs.stability.interval("feature_split", OLD, k=4, n_resamples=10),
     "Null": lambda: rs.stability.permutation_null("centroid_drift", OLD, n_permutations=20),
+    "LayerPatches": patched,
     "Leaderboard": rs.leaderboard,
     "RankedMeasures": ranked,
     "Result": lambda: BENCHMARK,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -48,7 +49,7 @@ def test_patched_predictions_are_those_of_the_stitched_network():
     assert result.summary().startswith(
         f"one and other predict different classes for {differs.sum()}"
     )
-    assert result.to_pandas().shape == (5, 5)
+    assert result.to_pandas().shape == (5, 6)
 
 
 def test_intervals_are_those_of_a_bootstrap_of_samples():
@@ -62,6 +63,18 @@ def test_intervals_are_those_of_a_bootstrap_of_samples():
     np.testing.assert_allclose(
         (layer.low, layer.high), np.quantile(shares, (0.025, 0.975)), atol=0.05
     )
+
+
+def test_a_layer_without_a_similarity_keeps_its_share():
+    one, other = network(0), network(1)
+    with torch.no_grad():
+        one[0].weight.zero_()
+    result = rs.patch_models(("one", one), other, X, layers="0", measure="rsa", **QUIET)
+    ((measure, layer, _, reason),) = result.failures
+    assert (measure, layer) == ("rsa", "0")
+    assert reason in result.summary()
+    assert result.records()[0]["similarity"] is None
+    assert np.isfinite([r.moved for r in result.layers]).all()
 
 
 def test_all_outputs_of_a_layer_are_replaced_in_each_call():
@@ -156,5 +169,23 @@ def test_the_command_prints_the_shares_of_two_models(tmp_path, capsys):
     lines = capsys.readouterr().out
     assert "one and two predict different classes for" in lines
     assert re.search(r"^2 +1\.00 +1\.00 to 1\.00", lines, flags=re.MULTILINE)
+    texts = []
+    for suffix in ("html", "json", "tex"):
+        place = ["--html" if suffix == "html" else "-o", str(tmp_path / f"out.{suffix}")]
+        assert run(["compare-models", *models, *options, *place]) == 0
+        texts.append((tmp_path / f"out.{suffix}").read_text())
+    for word in ("Layers of two in one", "share moved", "vig2020investigating"):
+        assert word in texts[0]
+    document = json.loads(texts[1])
+    assert {record["measure"] for record in document["records"]} > {"procrustes"}
+    rows = {row.pop("layer"): row for row in document["patches"]["records"]}
+    assert list(rows) == ["0", "1", "2"]
+    assert rows["2"] | {"similarity": 0} == {
+        "moved": 1, "low": 1, "high": 1, "measure": "CKA", "similarity": 0,
+    }  # fmt: skip
+    pairs = {(r["measure"], r["x"], r["y"]): r["value"] for r in document["records"]}
+    alike = pairs["cka[estimator=debiased]", "one/1", "two/1"]
+    assert rows["1"]["similarity"] == pytest.approx(alike)
+    assert "similarity" in texts[2]
     assert run(["compare-models", *models, models[0], *options]) != 0
     assert "--patch is for two models" in capsys.readouterr().err

@@ -33,6 +33,7 @@ RESULT_MODULES: Mapping[str, str] = {
     "ScaleCurve": "engine._scale_curve",
     "Permanova": "comparison.populations",
     "Interval": "stability.resampling",
+    "LayerPatches": "models.patching",
     "Leaderboard": "bench.ranking.leaderboard",
     "RankedMeasures": "bench.ranking.verdicts",
     "Null": "stability.resampling",

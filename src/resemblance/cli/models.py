@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..comparison.arrangements import DepthCurve
     from ..comparison.comparison import Comparison
     from ..engine.forecast import Forecast
+    from ..models.patching import LayerPatches
     from ..report.output import Output
 
 COMPARE_MODELS_EXAMPLES = (
@@ -76,6 +78,7 @@ def compare_models_command(
     """
     from ..models.two_models import compare_models, plan_models
     from ..report.of_comparison import result_from_comparison
+    from ..report.of_patches import patches_section
     from ..report.output import Output
 
     if len(models) < 2:
@@ -110,14 +113,17 @@ def compare_models_command(
         if planned:
             return plan_models(entries, data, **options)
         comparison = compare_models(entries, data, **options)
-        patches = _patch_by_options(entries, data, options) if patch else []
-    result = result_from_comparison(comparison)
-    inputs = comparison.provenance["inputs"]
-    lines = [inputs, "", *result.conclusion.splitlines(), "", *patches]
-    return Output(of=comparison, page=comparison, shown=lines)
+        patches = _patch_by_options(entries, data, options) if patch else None
+    page = result_from_comparison(comparison)
+    lines = [comparison.provenance["inputs"], "", *page.conclusion.splitlines(), ""]
+    if patches is None:
+        return Output(of=comparison, page=page, shown=lines)
+    lines += [*patches.summary().splitlines(), ""]
+    page = replace(page, sections=(*page.sections, patches_section(patches)))
+    return Output(of=comparison, page=page, beside={"patches": patches}, shown=lines)
 
 
-def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, Any]) -> list[str]:
+def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, Any]) -> LayerPatches:
     """Return the lines about patched layers of two models, from the options of the command."""
     from ..models.patching import patch_models
 
@@ -125,9 +131,12 @@ def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, An
         "layers", "column", "max_samples", "unique", "confidence_level", "batch_size", "device",
         "seed", "progress",
     ]  # fmt: skip
+    chosen = {name: options[name] for name in names}
+    measures, pool = options["measures"], options["pool"]
+    chosen |= {"measure": measures[0]} if measures else {}
+    chosen["pool"] = pool[0] if isinstance(pool, list) else pool
     receiver, donor = models
-    patches = patch_models(receiver, donor, data, **{name: options[name] for name in names})
-    return [*patches.summary().splitlines(), ""]
+    return patch_models(receiver, donor, data, **chosen)
 
 
 def _models_error_with_options(text: str) -> str:

@@ -215,6 +215,8 @@ def output_command(
         injected_names = {p.name for p in parameters} & {"context", "progress", "html"}
 
         def command(context: typer.Context, **words: Any) -> int:
+            from ..report.output import write_output
+
             format_name, output = words.pop("format"), words.pop("output")
             quiet, is_opened = words.pop("quiet"), words.pop("opened", False)
             exit_zero = words.pop("exit_zero", False)
@@ -242,7 +244,7 @@ def output_command(
                 if not quiet and (kind != "table" or output is not None):
                     _print_first_lines(content)
                 try:
-                    _write_answer(content, kind, output, layout, columns)
+                    write_output(content, kind, output, layout=layout, columns=columns)
                 # An output file that cannot be stored does not prevent other outputs.
                 finally:
                     if html:
@@ -291,20 +293,6 @@ def _layout_option(layouts: Sequence[str]) -> Any:
     words = "; ".join(f"{layout}, {LAYOUT_WORDS[layout]}" for layout in layouts)
     text = f"Rows of tables as text, Markdown and LaTeX: {words}."
     return Annotated[str | None, typer.Option(help=text, metavar="|".join(layouts))]
-
-
-def _write_answer(
-    content: Any, kind: str, output: Path | None, layout: Any = None, columns: Sequence[str] = ()
-) -> None:
-    """Write the answer of a command; a result goes to a file with :meth:`.BaseResult.to_table`."""
-    from ..base.results import BaseResult
-    from ..report.output import Output, write_output
-
-    result = content.of if isinstance(content, Output) else content
-    if output is not None and isinstance(result, BaseResult):
-        result.to_table(output, format=kind, layout=layout, columns=columns)
-    else:
-        write_output(content, kind, output, layout=layout, columns=columns)
 
 
 def _print_first_lines(content: Any) -> None:

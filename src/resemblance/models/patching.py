@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.extras import import_optional
 from ..base.formatting import count_with_noun, format_level
 from ..base.progress import Progress, count_items, progress_reporter
-from ..base.text import records_to_frame
+from ..base.results import BaseResult
+from ..comparison.comparison import Failure
 from ..contracts._measure import Measure
 from ..engine.arguments import select_measures
 from ..significance.resampling import bootstrap_counts, check_confidence_level, percentile_interval
@@ -32,7 +34,7 @@ ONNX_MODEL_TYPE = "OnnxModel"
 
 class PatchedLayer(NamedTuple):
     """A layer, the share of differing predictions that move, the ends of the interval of the share,
-    and the similarity of the layer in the two models."""
+    and the similarity of the layer in the two models (NaN if undefined)."""
 
     layer: str
     moved: float
@@ -41,15 +43,16 @@ class PatchedLayer(NamedTuple):
     similarity: float
 
 
-@dataclass(frozen=True, repr=False)
-class LayerPatches:
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerPatches(BaseResult):
     """The result of :func:`resemblance.patch_models`.
 
     ``receiver`` is the model whose layers are replaced, ``donor`` the model that the activations
     come from. ``n_different``: the number of samples, of ``n_samples``, with different predictions
     of the two models. ``layers``: a ``PatchedLayer`` for each layer, in the order of the
     model. ``predictions``: the predicted classes (n_samples,) of the two models and, by the name of
-    a layer, of the receiver with this layer of the donor.
+    a layer, of the receiver with this layer of the donor. ``failures``: the layers with an
+    undefined similarity, with the reasons.
     """
 
     receiver: str
@@ -60,14 +63,32 @@ class LayerPatches:
     confidence_level: float
     layers: tuple[PatchedLayer, ...]
     predictions: Mapping[str, np.ndarray]
+    caveats: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The number of different predictions, and the layer that moves most of them."""
+        most = max(self.layers, key=lambda layer: layer.moved)
+        return (
+            f"{self.receiver} and {self.donor} predict different classes for {self.n_different} of "
+            f"{count_with_noun(self.n_samples, 'sample')}; {most.layer} moves most of these "
+            f"predictions, {most.moved:.0%}."
+        )
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a mapping for each layer."""
-        return [layer._asdict() for layer in self.layers]
+        """Return one record per layer: layer, moved, low, high, measure, similarity.
 
-    def to_pandas(self) -> Any:
-        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return records_to_frame(self.records())
+        The similarity is None if the similarity is undefined.
+        """
+        return [
+            {
+                **layer._asdict(),
+                "measure": self.measure,
+                "similarity": None if np.isnan(layer.similarity) else layer.similarity,
+            }
+            for layer in self.layers
+        ]
 
     def summary(self) -> str:
         """Return the counts in one line, and a line for each layer."""
@@ -84,10 +105,8 @@ class LayerPatches:
             f"{name:<{width}}  {moved:5.2f}  {f'{low:.2f} to {high:.2f}':>16}  {similarity:.3f}"
             for name, moved, low, high, similarity in self.layers
         ]
+        lines += [f"{failure.x}: no {self.measure}: {failure.reason}" for failure in self.failures]
         return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return self.summary()
 
 
 def patch_models(
@@ -172,18 +191,22 @@ def patch_models(
     ]
     counts = bootstrap_counts(len(ours), seed=seed)
     tail = (1 - confidence_level) / 2
-    rows = []
+    rows, failures = [], []
     for name in names:
         follows = differs & (predictions[name] == theirs)
         with np.errstate(invalid="ignore"):  # a draw without differing samples
             drawn = (counts @ follows) / (counts @ differs)
         low, high = percentile_interval(drawn, (tail, 1 - tail))
         calls = [k for k in features[0] if k.partition("#")[0] == name]
-        value = float(similarity(features[0][calls[-1]], features[1][calls[-1]]))
-        rows.append(PatchedLayer(name, follows.sum() / differs.sum(), low, high, value))
+        try:
+            value = float(similarity(*(layers[calls[-1]] for layers in features)))
+        except UndefinedError as error:
+            value = np.nan
+            failures.append(Failure(similarity.spec, name, name, str(error)))
+        rows.append(PatchedLayer(name, float(follows.sum() / differs.sum()), low, high, value))
     return LayerPatches(
         one.name, other.name, similarity.label, len(ours), int(differs.sum()), confidence_level,
-        tuple(rows), predictions,
+        tuple(rows), predictions, failures=tuple(failures),
     )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ POINT_COLUMNS = {
     "Perturbations": ("perturbation", ""),
     "Clusters": ("name", "silhouette"),
     "Permanova": ("group", "value"),
+    "LayerPatches": ("layer", "moved"),
     "Leaderboard": ("label", "training"),
     "RankedMeasures": ("label question", "difference"),
 }

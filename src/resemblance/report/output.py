@@ -41,8 +41,9 @@ class Output(NamedTuple):
     """The output of a command: ``tables`` (texts and tables) for a person, a ``document`` for JSON,
     ``records`` for the rows of other formats, the content of a ``page``, and the exit ``code``.
 
-    ``of``: a comparison or evidence to write in place of tables, document and records. ``shown``:
-    parts to print before the table of ``of`` on standard output.
+    ``of``: a comparison or evidence to write in place of tables, document and records. ``beside``:
+    other results by name; JSON has an entry for each, texts, Markdown and LaTeX have their tables.
+    ``shown``: parts to print before the table of ``of`` on standard output.
     """
 
     tables: Sequence[Any] = ()
@@ -51,6 +52,7 @@ class Output(NamedTuple):
     page: Any = None
     code: int = 0
     of: Comparison | Evidence | None = None
+    beside: Mapping[str, BaseResult] = {}
     shown: Sequence[Any] = ()
 
 
@@ -82,17 +84,17 @@ def write_output(
         write_arranged_tables(answer, kind, output, layout, columns)
         return
     content = _writable_content(answer)
-    if isinstance(content, Output) and content.of is not None:
-        if kind == "table" and output is None:
+    if kind == "table":
+        if output is None and isinstance(content, Output):
             print_tables(content.shown)
-        write_output(content.of, kind, output)
-    elif kind == "table":
         write_tables(_terminal_parts(content, is_whole=output is not None), output)
     elif kind == "json":
         write_text(content_to_json(content), output)
     elif kind in MARKUP_WRITERS:
         write_text(MARKUP_WRITERS[kind](_terminal_parts(content, is_whole=True)), output)
     else:
+        if isinstance(content, Output) and content.of is not None:
+            content = content.of
         columns, records = _columns_and_records(content, table, kind)
         if kind == "csv":
             write_text(records_to_csv(columns, records), output)
@@ -128,9 +130,13 @@ def write_arranged_tables(
 def _writable_content(answer: BaseResult | Output) -> WritableContent:
     if isinstance(answer, Comparison | Evidence | Result | Output):
         return answer
+    return _output_of(answer)
+
+
+def _output_of(result: BaseResult) -> Output:
     from .outputs import output_of_result
 
-    return output_of_result(answer)
+    return output_of_result(result)
 
 
 def save(
@@ -157,6 +163,10 @@ def save(
 def _terminal_parts(content: WritableContent, *, is_whole: bool) -> list[Any]:
     from .terminal import comparison_tables, evidence_tables, result_tables
 
+    if isinstance(content, Output) and content.of is not None:
+        others = content.beside.values() if is_whole else ()
+        parts = _terminal_parts(content.of, is_whole=is_whole)
+        return [*parts, *(part for other in others for part in ("", *_output_of(other).tables))]
     if isinstance(content, Output):
         return list(content.tables)
     if isinstance(content, Comparison):
@@ -287,19 +297,25 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
 
 def content_to_json(content: WritableContent) -> str:
     """Return everything as a JSON text; a missing value is null and has a reason."""
-    if isinstance(content, Output):
-        document = content.document
-    elif isinstance(content, Result):
-        document = {**result_document(content), "trial": content.is_trial}
-    elif isinstance(content, Evidence):
-        document = _evidence_document(content)
-    else:
-        document = comparison_description(content) | {
-            "seconds": dict(content.seconds),
-            "records": content.records(),
-        }
+    document = _json_document(content)
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=dict)
     return text + "\n"
+
+
+def _json_document(content: WritableContent) -> Any:
+    if isinstance(content, Output) and content.of is not None:
+        others = {name: _output_of(other).document for name, other in content.beside.items()}
+        return _json_document(content.of) | others
+    if isinstance(content, Output):
+        return content.document
+    if isinstance(content, Result):
+        return {**result_document(content), "trial": content.is_trial}
+    if isinstance(content, Evidence):
+        return _evidence_document(content)
+    return comparison_description(content) | {
+        "seconds": dict(content.seconds),
+        "records": content.records(),
+    }
 
 
 def _evidence_document(evidence: Evidence) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..inference import ModelScores, TimeCourses
 from ..inference.result import Evidence
+from ..models.patching import LayerPatches
 from ..sections.claims import CONTRADICTED, NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
 from ..sections.figures import Bars, Choice, HeatMap
 from ..sections.headlines import TRIAL_WARNING, describe_run_size
@@ -40,6 +41,7 @@ from .maps import page_data
 from .of_comparison import result_from_comparison, result_from_evidence
 from .of_drift import drift_result
 from .of_model_scores import model_scores_result
+from .of_patches import patches_result
 from .of_time_courses import time_courses_result
 from .of_upgrade import upgrade_result
 from .rows import bar_rows_svg
@@ -137,6 +139,8 @@ def page_result(
         return time_courses_result(result)
     if isinstance(result, ModelScores):
         return model_scores_result(result)
+    if isinstance(result, LayerPatches):
+        return patches_result(result)
     if isinstance(result, Result):
         return result
     if not isinstance(result, BaseResult):

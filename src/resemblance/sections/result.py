@@ -35,7 +35,7 @@ RESULT_COLUMNS = (
 SUITES_WITH_EXTRA_FIELDS = {"drift"}  # suites with files that contain more than a result
 # Suites with measures, but without scores of measures
 SUITES_WITHOUT_SCORES = {
-    "joint", "compare", "evidence", "score_models", "score_models_over_time",
+    "joint", "compare", "evidence", "patch_models", "score_models", "score_models_over_time",
 }  # fmt: skip
 
 
