@@ -53,6 +53,7 @@ if _TYPE_CHECKING:
     from .inference import ModelScores as ModelScores
     from .inference import TimeCourses as TimeCourses
     from .inference import duplicate_labels as duplicate_labels
+    from .inference import error_consistency as error_consistency
     from .inference import evidence as evidence
     from .inference import score_models as score_models
     from .inference import score_models_over_time as score_models_over_time
@@ -99,8 +100,8 @@ _MODULES = {
     "versions": ("DriftReport", "IndexUpgrade", "drift", "upgrade_index"),
     "engine.forecast": ("Forecast", "plan"),
     "inference": (
-        "Evidence", "ModelScores", "TimeCourses", "duplicate_labels", "evidence", "score_models",
-        "score_models_over_time",
+        "Evidence", "ModelScores", "TimeCourses", "duplicate_labels", "error_consistency",
+        "evidence", "score_models", "score_models_over_time",
     ),
     "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),

@@ -32,6 +32,7 @@ CITATIONS_BY_NAME: Mapping[str, tuple[str, ...]] = {
         "cichy2014resolving",
         "maris2007nonparametric",
     ),
+    "error_consistency": ("geirhos2020beyond",),
     "patch_models": ("vig2020investigating",),
     "fitted_parts": ("khalighrazavi2014deep",),
     "drift": ("raju2026geometric",),
@@ -64,8 +65,9 @@ def cite(*names: Any) -> str:
 
     names : measures and statistics, as objects or by name, label or specification; names of
         suites; ``"evidence"``, ``"score_models"``, ``"fitted_parts"`` of ``score_models``,
-        ``"score_models_over_time"``, ``"patch_models"``; keys of the bibliography; and
-        ``"resemblance"`` for the software, the default. For all measures of a result:
+        ``"score_models_over_time"``, ``"patch_models"``, ``"error_consistency"``; keys of the
+        bibliography; and ``"resemblance"`` for the software, the default. For all measures of a
+        result:
         ``cite("resemblance", *result.measures)``.
 
     Raises ``ValueError`` with the closest name for an unknown name.

@@ -30,6 +30,7 @@ OLD, QUERIES = RANDOM.standard_normal((400, 8)), RANDOM.standard_normal((30, 8))
 TURN = np.linalg.qr(RANDOM.standard_normal((8, 8)))[0]
 PERTURBED = np.repeat(["control", "x", "y"], [30, 25, 5])
 BENCHMARK = replace(FINDINGS, caveats=("Few models: at most 3 are compared.",))
+CLASSES = LAYERS["a"].argmax(1) // 2
 QUIET: dict[str, Any] = {"progress": False}
 
 
@@ -63,6 +64,9 @@ RESULTS: dict[str, Callable[[], BaseResult]] = {
     "Comparison": compared,
     "Comparison with evidence": compared_with_evidence,
     "Evidence": evident,
+    "ErrorConsistency": lambda: rs.error_consistency(
+        {**LAYERS, "right": np.eye(6)[CLASSES], "right too": CLASSES}, CLASSES
+    ),
     "ModelScores": lambda: rs.score_models(
         {"m": SHARED, "n": SHARED**2}, {**LAYERS, **FLAT}, **QUIET
     ),
@@ -108,6 +112,7 @@ def test_a_result_does_what_all_results_do(name):
     assert [outcome for outcome in outcomes if outcome.holds is not True] == []
     assert ("a mapping" in {o.check for o in outcomes}) == isinstance(result, MappingResult)
     if name in (
+        "ErrorConsistency",
         "IndexUpgrade",
         "ModelScores",
         "TimeCourses",

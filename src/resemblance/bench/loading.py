@@ -25,6 +25,7 @@ STUDY_RESULT_FILE = "result.json"  # in the folder of a study
 STUDY_REMEDY = "remove it and run the suite again: what was computed is kept"
 # By class name, the module of every result with a JSON document.
 RESULT_MODULES: Mapping[str, str] = {
+    "ErrorConsistency": "inference",
     "ModelScores": "inference",
     "TimeCourses": "inference",
     "Clusters": "comparison.populations",

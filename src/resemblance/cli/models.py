@@ -116,6 +116,8 @@ def compare_models_command(
         patches = _patch_by_options(entries, data, options) if patch else None
     page = result_from_comparison(comparison)
     lines = [comparison.provenance["inputs"], "", *page.conclusion.splitlines(), ""]
+    if comparison.error_consistency is not None:
+        lines += [*comparison.error_consistency.summary().splitlines(), ""]
     if patches is None:
         return Output(of=comparison, page=page, shown=lines)
     lines += [*patches.summary().splitlines(), ""]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.extras import import_optional
 from ..base.rendering import thumbnail
-from ..base.results import MappingResult, warn_of_suffix
+from ..base.results import MappingResult, saved_document, warn_of_suffix
 from ..base.text import diagnostic_notes, did_you_mean, summary_html, summary_text
 from ..catalogue import parse_parameters
 from ..contracts._measure import LAMBDA_REMEDY, Measure
@@ -32,7 +32,7 @@ from .populations import (
 )
 from .provenance import fingerprints_by_name
 from .scores import CAVEAT_KEY, ScoreMatrix
-from .store import ScoreFile
+from .store import ERRORS_KEY, ScoreFile
 
 NOT_COMPUTED = "not computed"  # reason for pairs that an interrupted run did not reach
 
@@ -147,7 +147,8 @@ class Comparison(MappingResult):
     ``diagnostics`` lists numbers and caveats together. All values come from ``matrices``, the
     scores by measure and fingerprints of the data; ``absent`` contains the reasons why measures
     were not computed. ``evidence``: the evidence about the scores after :func:`compare_models`, or
-    None.
+    None. ``error_consistency``: the :func:`error_consistency` of the models after
+    :func:`compare_models` of classifiers on data with classes, or None.
     """
 
     rows: tuple[str, ...]
@@ -157,6 +158,7 @@ class Comparison(MappingResult):
     provenance: Mapping[str, Any]
     absent: Mapping[str, str] = field(default_factory=dict)
     evidence: Any = None
+    error_consistency: Any = None
 
     @cached_property
     def values(self) -> Mapping[str, np.ndarray]:
@@ -514,9 +516,12 @@ def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
 
 def comparison_description(comparison: Comparison) -> dict[str, Any]:
     """Return the description of a comparison in a file, as JSON."""
-    return describe_comparison(
+    description = describe_comparison(
         comparison.rows, comparison.columns, comparison.measures, comparison.provenance
     )
+    if comparison.error_consistency is not None:
+        description[ERRORS_KEY] = saved_document(comparison.error_consistency)
+    return description
 
 
 def describe_comparison(

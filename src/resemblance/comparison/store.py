@@ -35,6 +35,7 @@ SCORE_FILE_FORMAT = 10
 MAX_ROW_SCORES = 2**22  # entries of a row, as SQLite limits values to 1 GB
 MIN_SHORT_ROWS_TO_JOIN = 16  # fewest short rows that closing the file joins
 EVIDENCE_KEY = "evidence"  # the entry of a description with the settings of inference
+ERRORS_KEY = "error_consistency"  # the entry with the errors of the compared classifiers
 # Stands for the data of results computed from all data, in the order of the description.
 GLOBAL_KEY = ""
 # The tables as SQLite records the statements. A row contains the entries of a batch. Blobs come
@@ -157,7 +158,8 @@ class ScoreFile:
         with name_damaged_score_file(self.path):
             entries = self._header()
             names = ["rows", "columns", "measures", "provenance"]
-            return {name: entries[name] for name in [*names, *({EVIDENCE_KEY} & entries.keys())]}
+            names += [key for key in (EVIDENCE_KEY, ERRORS_KEY) if key in entries]
+            return {name: entries[name] for name in names}
 
     def class_name(self) -> str:
         """Return the name of the class of the result in the file.

@@ -7,6 +7,7 @@ without some of the samples give intervals, differences, influence and sample si
 """
 
 from ..data.caveats import duplicate_labels
+from ._error_consistency import ErrorConsistency, ErrorPair, error_consistency
 from ._evidence import evidence
 from ._score_models import ModelScores, score_models
 from ._time_courses import TimeCluster, TimeCourses, score_models_over_time
@@ -22,6 +23,8 @@ __all__ = [
     "Contributions",
     "CurvePoint",
     "Difference",
+    "ErrorConsistency",
+    "ErrorPair",
     "Evidence",
     "Influence",
     "NullCells",
@@ -33,5 +36,6 @@ __all__ = [
     "score_models",
     "score_models_over_time",
     "duplicate_labels",
+    "error_consistency",
     "evidence",
 ]

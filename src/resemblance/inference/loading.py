@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from ..base.results import result_from_document
 from ..comparison.comparison import Comparison
-from ..comparison.store import ScoreFile
+from ..comparison.store import ERRORS_KEY, ScoreFile
+from ._error_consistency import ErrorConsistency
 from .evidence_file import read_evidence_file, restrict_to_measures
 from .result import Evidence
 
@@ -20,9 +22,13 @@ def load_scores(path: str | Path) -> Comparison | Evidence:
     that does not exist, is damaged or holds no scores.
     """
     comparison, fields = read_evidence_file(path)
+    with ScoreFile(path, read_only=True) as store:
+        is_evidence = store.class_name() == Evidence.__name__
+        document = store.description().get(ERRORS_KEY)
+    if document is not None:
+        errors = result_from_document(ErrorConsistency, document, str(path))
+        comparison = replace(comparison, error_consistency=errors)
     if fields is None:
         return comparison
     evidence = Evidence(restrict_to_measures(comparison, fields.nulls), **fields._asdict())
-    with ScoreFile(path, read_only=True) as store:
-        is_evidence = store.class_name() == Evidence.__name__
     return evidence if is_evidence else replace(comparison, evidence=evidence)

@@ -30,6 +30,7 @@ from ..engine.forecast import Forecast, plan
 from ..engine.inputs import ComparisonInputs
 from ..engine.jobs import Jobs, open_executor
 from ..engine.options import check_run_options
+from ..inference._error_consistency import ErrorConsistency, error_consistency
 from ..inference._evidence import evidence_from_comparison
 from ..inference.exact_pairs import has_exact_moments
 from ..significance.orders import DESIGN_PERMUTATIONS, design_of
@@ -115,10 +116,11 @@ def compare_models(
     :class:`Comparison` of all pairs of layers, called ``model/layer``. A constant layer (equal rows
     for all samples) is left out. ``evidence`` of the comparison is the :func:`evidence` for the
     first measure: chance levels, p-values and intervals; the page of the comparison shows the
-    evidence. ``provenance`` has ``"models"``: the source of each model and the pooling of its
-    layers, ``"data"``, ``"reinitialized"``: the name of the re-initialized copy, and ``"inputs"``:
-    one line with the samples, the pooling, cut texts, left-out samples and layers, and the number
-    of duplicate samples.
+    evidence. ``error_consistency`` of the comparison is the :func:`error_consistency` of the models
+    if all are classifiers of the classes of the data. ``provenance`` has ``"models"``: the source
+    of each model and the pooling of its layers, ``"data"``, ``"reinitialized"``: the name of the
+    re-initialized copy, and ``"inputs"``: one line with the samples, the pooling, cut texts,
+    left-out samples and layers, and the number of duplicate samples.
 
     Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for fewer than two
     models, for weights of the first model that cannot be re-initialized, for an unknown ``mask``,
@@ -142,11 +144,7 @@ def compare_models(
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     with _feature_folder(save) as folder, open_executor("compare_models", jobs) as executor:
         extracted = [
-            _split_by_pooling(
-                extract_loaded_model(
-                    model, samples, folder / model_folder_name(model.name), **options
-                )
-            )
+            extract_loaded_model(model, samples, folder / model_folder_name(model.name), **options)
             for model in _loaded_models(entries, samples, device, number)
         ]
         if number is not None:
@@ -154,8 +152,11 @@ def compare_models(
         model_features = [
             _drop_constant_layers(select_model_rows(s, numbers))
             for features in extracted
-            for s in features
+            for s in _split_by_pooling(features)
         ]
+        errors = _error_consistency_of(
+            [features[0] for features in extracted], numbers, design, confidence_level
+        )
         has_blocks = layers in ("blocks", ["blocks"])
         provenance = _models_provenance(
             model_features, samples, has_reference=number is not None, has_blocks=has_blocks
@@ -170,10 +171,34 @@ def compare_models(
         )
     _advise_more_samples(comparison)
     kept_inputs = None if save is None else evidence.inputs  # temporary files no longer exist
-    comparison = replace(comparison, evidence=replace(evidence, inputs=kept_inputs))
+    comparison = replace(
+        comparison, evidence=replace(evidence, inputs=kept_inputs), error_consistency=errors
+    )
     if scores is not None:
         comparison.save(scores)
     return comparison
+
+
+def _error_consistency_of(
+    model_features: Sequence[ModelFeatures],
+    numbers: np.ndarray | None,
+    design: Mapping[str, Any],
+    confidence_level: float,
+) -> ErrorConsistency | None:
+    """Return the error consistency of classifiers on the compared samples; None unless the classes
+    of the samples and the outputs of all models are known."""
+    labels = model_features[0].labels
+    if labels is None or any(s.outputs is None or s.labels is None for s in model_features):
+        return None
+    kept = slice(None) if numbers is None else numbers
+    outputs = {s.name: np.asarray(s.outputs)[kept] for s in model_features}
+    return error_consistency(
+        outputs,
+        np.asarray(labels)[kept],
+        whole_blocks=design["whole_blocks"],
+        confidence_level=confidence_level,
+        seed=design["seed"],
+    )
 
 
 def _advise_more_samples(comparison: Comparison) -> None:

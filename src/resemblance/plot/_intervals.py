@@ -50,6 +50,7 @@ MAX_LABEL_CHARACTERS = 50  # characters of a line of the label of an axis
 BRACKET_LANE_POINTS, BRACKET_LINE_WIDTH = 12.0, 0.8
 # By class: the columns with the name of a record, and the column to draw
 POINT_COLUMNS = {
+    "ErrorConsistency": ("x y", "value"),
     "IndexUpgrade": ("option target", "value"),
     "Forecast": ("measure", "values"),
     "Perturbations": ("perturbation", ""),

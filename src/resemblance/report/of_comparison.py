@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..base.formatting import count_with_noun, format_count, join_words, with_minus_signs
+from ..base.formatting import (
+    count_with_noun,
+    format_count,
+    format_level,
+    join_words,
+    with_minus_signs,
+)
 from ..base.text import diagnostic_notes
 from ..comparison.arrangements import layers_by_model
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..contracts.claims import CHANCE_KEY
+from ..inference import ErrorConsistency
 from ..inference.result import Evidence
 from ..sections.result import Result
-from ..sections.sections import Section
+from ..sections.sections import Section, Table
 from .comparing.figures import agreement_section, family_sections, first_section
 from .comparing.finding import headline_numbers, summary_sentences
 from .comparing.stats import (
@@ -166,6 +173,8 @@ def comparison_sections(context: PageContext) -> Iterator[Section]:
     else:
         table, description = pair_table(comparison, pair), f"{description} {CHANCE_NOTE}"
         yield Section("measures", "The pair", description, (table,), terms=notes)
+    if comparison.error_consistency is not None:
+        yield error_consistency_section(comparison.error_consistency)
     agreement = measure_agreement(comparison)
     if agreement is not None:
         yield agreement_section(agreement)
@@ -173,6 +182,21 @@ def comparison_sections(context: PageContext) -> Iterator[Section]:
         yield Section("failures", "Failures", "", (failures_table(comparison),))
     yield from models_section(comparison.provenance)
     yield representations_section(comparison)
+
+
+def error_consistency_section(errors: ErrorConsistency) -> Section:
+    """Return the section of the errors of the compared classifiers."""
+    rows = [{k: v for k, v in row.items() if k != "measure"} for row in errors.records()]
+    about = (
+        f"Error consistency is Cohen's kappa of right and wrong on {errors.n_samples} samples. 0: "
+        "the errors are as independent as the accuracies allow; 1: both err on the same samples. "
+        f"Low and high are the ends of the {format_level(errors.confidence_level)} interval for "
+        "other samples. Observed and expected are shares of samples for which both are right or "
+        "both are wrong."
+    )
+    reasons = {f"{f.x} and {f.y}": f.reason for f in errors.failures}
+    table = Table.of(rows, "errors", "Pairs of classifiers", figures=3)
+    return Section("error_consistency", "Error consistency", about, (table,), reasons=reasons)
 
 
 def representations_section(comparison: Comparison) -> Section:
