@@ -104,6 +104,11 @@ ROWS: Mapping[str, Row] = {
     "score-models": Row(
         "score-models a.npy b.npy --models c.npy", (rs.score_models, read_files, rs.dissimilarities)
     ),
+    "score-models-over-time": Row(
+        "score-models-over-time over.npz --models a.npy --models b.npy --axes 'trials bins units' "
+        "--n-permutations 9",
+        (rs.score_models_over_time,),
+    ),
     "drift": Row("drift a.npy a.npy --n-resamples 10", (rs.drift,)),
     "upgrade-index": Row(
         "upgrade-index a.npy a.npy b.npy b.npy", (rs.upgrade_index, rs.IndexUpgrade.map)
@@ -154,6 +159,7 @@ def folder(tiny_board, tmp_path_factory):
     g = np.random.default_rng(0)
     for name in "abc":
         np.save(folder / f"{name}.npy", g.standard_normal((30, 5)).astype(np.float32))
+    np.savez(folder / "over.npz", **{name: g.standard_normal((30, 3, 5)) for name in "stu"})
     (folder / "nets.py").write_text(NETS)
     (folder / "mine.py").write_text(OWN)
     for name in ("scores.jsonl", "manifolds-tiny@1.tar.xz", "manifolds-tiny@1.tar.xz.sha256"):

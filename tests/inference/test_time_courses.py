@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 import resemblance as rs
+from resemblance import cli
 
 QUIET: dict[str, Any] = {"progress": False}
 AXES = "trials units time"
@@ -202,3 +205,37 @@ def test_times_of_subjects_must_agree_and_durations_are_seconds():
     same = {f"s{i}": subject(milliseconds) for i in range(3)}
     scores = rs.score_models_over_time(models, same, measure=measure)
     assert np.allclose(scores.times, np.arange(4) / 1000)
+
+
+def test_the_command_writes_what_the_call_returns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    g = np.random.default_rng(0)
+    models = {name: g.standard_normal((8, 4)) for name in ("m", "n")}
+    subjects = {f"over/{k}": g.standard_normal((16, 5, 3)) for k in "stuv"}
+    for name, x in models.items():
+        np.save(f"{name}.npy", x)
+    np.savez("over.npz", **{name[-1]: x for name, x in subjects.items()})
+    labels, times = np.repeat(range(8), 2), np.linspace(0, 1, 5)
+    np.savetxt("images.csv", labels, fmt="%d")
+    np.savetxt("times.txt", times)
+    np.savetxt("words.txt", [f"i{k}" for k in labels], fmt="%s")
+    call = ["score-models-over-time", "over.npz", "--models", "m.npy", "--models", "n.npy", "-q"]
+    design = ["--times", "times.txt", "--width", "2", "--conditions", "images.csv"]
+    chosen = ["--axes", "trials bins units", *design, "--n-permutations", "9"]
+    assert cli.run([*call, *chosen, "-o", "curves.json", "--html", "page.html"]) == 0
+    options = {"axes": "trials bins units", "times": times, "width": 2, "conditions": labels}
+    courses = rs.score_models_over_time(models, subjects, **options, n_permutations=9)
+    records = json.loads(Path("curves.json").read_text())["records"]
+    assert [r["value"] for r in records] == pytest.approx([r["value"] for r in courses.records()])
+    assert [r["time"] for r in records] == pytest.approx([r["time"] for r in courses.records()])
+    assert "Scores over time" in Path("page.html").read_text()
+    for words, message in (
+        (call, "Missing option '--axes'"),
+        ([*call, "--axes", "trials units"], "axes must be 'trials', 'bins' and 'units'"),
+        ([*call, *chosen, "--width", "9"], "--width 9 of responses with 5 bins"),
+        ([*call[:1], "m.npy", *call[2:], *chosen], "m.npy has shape (8, 4); recordings over time"),
+        ([*call, *chosen, "--times", "images.csv"], "times must be 5 increasing numbers"),
+        ([*call, *chosen, "--conditions", "words.txt"], 'np.savez("model.npz", x=x, ids=names)'),
+    ):
+        assert cli.run(words) == 2
+        assert message in capsys.readouterr().err

@@ -31,6 +31,10 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "certainty",
             "Score models on the recordings of several subjects, with a noise ceiling.",
         ),
+        "score-models-over-time": (
+            "certainty",
+            "Score models at every time of the recordings of several subjects.",
+        ),
     },
     "Versions": {
         "drift": ("drift", "Report how a representation changed between two versions."),

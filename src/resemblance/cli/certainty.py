@@ -27,8 +27,11 @@ from .inputs import (
 from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..data.representation import Representation
     from ..inference._score_models import ModelScores
+    from ..inference._time_courses import TimeCourses
     from ..inference.result import Evidence
 
 EVIDENCE_EXAMPLES = (
@@ -202,6 +205,103 @@ def score_models_command(
     return replace(scores, provenance=run_provenance(context))
 
 
+OVER_TIME_EXAMPLES = (
+    'score-models-over-time subjects/ --models layers/ --axes "trials bins units"',
+    'score-models-over-time subjects/ --models layers/ --axes "trials units bins" '
+    "--times times.txt --width 2 --html curves.html",
+    'score-models-over-time subjects/ --models layers/ --axes "trials bins units" '
+    "--conditions images.csv --runs runs.csv -o curves.csv",
+)
+
+
+@output_command(
+    files=("inputs", "models", "times", "conditions", "runs", "whole_blocks"),
+    page="Write a page with the curves to this file.",
+)
+def score_models_over_time_command(
+    inputs: list[str],
+    context: typer.Context,
+    progress: bool,
+    models: list[str],
+    axes: str,
+    times: Path | None = None,
+    width: int = 1,
+    step: int | None = None,
+    conditions: Path | None = None,
+    runs: Path | None = None,
+    measure: str = "rsa[rdm=sqeuclidean,compare=whitened_pearson]",
+    score: str = "similarity",
+    whole_blocks: Path | None = None,
+    cluster_alpha: float = 0.05,
+    n_permutations: int = 9999,
+    confidence_level: float = 0.95,
+    seed: int = 0,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+) -> TimeCourses:
+    """Score models at every time of the recordings of several subjects.
+
+    Each file is one subject, an array with three axes named by --axes, and each of --models is one
+    model, (conditions, features). Without --conditions the trials are the conditions. Every time
+    has the scores, intervals and noise ceiling of score-models; clusters of times above 0 have
+    p-values for all times and models.
+    """
+    from ..inference._time_courses import score_models_over_time
+    from ..models.files import read_recordings
+
+    check_input_files([*inputs, *models], ColumnChoice())
+    entries = parse_measures([measure]) or []
+    if len(entries) != 1:
+        raise ValueError(f"--measure takes one measure; {measure!r} names {len(entries)}")
+    subjects = read_recordings(inputs)
+    layers = read_representations(models, "", ColumnChoice())
+    label_files = {
+        "times": times, "conditions": conditions, "runs": runs, "whole_blocks": whole_blocks,
+    }  # fmt: skip
+    options: dict[str, Any] = {
+        name: read_label_file(path, f"--{name.replace('_', '-')}")
+        for name, path in label_files.items()
+    }
+    options["conditions"] = _numbers_or_words(options["conditions"])
+    options |= {
+        "axes": axes,
+        "width": width,
+        "step": step,
+        "measure": entries[0],
+        "score": score,
+        "cluster_alpha": cluster_alpha,
+        "n_permutations": n_permutations,
+        "confidence_level": confidence_level,
+        "seed": seed,
+    }
+    with (
+        open_executors(jobs, scheduler) as (executor, _),
+        reworded_errors(_over_time_error_with_options),
+    ):
+        courses = score_models_over_time(
+            layers, subjects, jobs=executor, progress=progress, **options
+        )
+    return replace(courses, provenance=run_provenance(context))
+
+
+def _numbers_or_words(labels: np.ndarray | None) -> np.ndarray | None:
+    """Return labels as whole numbers if all are; models without ids have conditions 0, 1, ..."""
+    if labels is None or not all(str(label).isdecimal() for label in labels):
+        return labels
+    return labels.astype(int)
+
+
+def _over_time_error_with_options(text: str) -> str:
+    text = re.sub(r"^score_models(_over_time)?: ", "", text)
+    python_remedy = "rs.Representation(x, ids=labels), or a data frame with an index"
+    text = text.replace(python_remedy, 'np.savez("model.npz", x=x, ids=names)')
+    return re.sub(
+        r"\b(axes|times|width|step|score|cluster_alpha|n_permutations)=",
+        lambda match: f"--{match[1].replace('_', '-')} ",
+        text,
+    )
+
+
 def _fitted_model_name(place: Path, parts: list[str]) -> str:
     """Return the name of a fitted model: the common label of the parts, otherwise the name of the
     folder; if this name is generic, such as "layers", the names of the parts."""
@@ -237,6 +337,26 @@ HELP: HelpTexts = {
     "against": AGAINST_HELP,
     "score-models.whole_blocks": "A file with a label for each stimulus: stimuli with the same "
     "label are left out together.",
+    "score-models-over-time.inputs": typer.Argument(
+        help="Files (.npy, .npz), or folders of files, with an array of three axes per subject."
+    ),
+    "score-models-over-time.models": typer.Option(
+        help="Files or folders with the models' features (repeatable)."
+    ),
+    "axes": typer.Option(
+        help='The names of the three axes in their order: "trials bins units" in any order.'
+    ),
+    "times": "A file with the time of each bin; default: 0, 1, 2, ...",
+    "width": typer.Option(min=1, help="Number of bins of a window."),
+    "step": typer.Option(min=1, help="Number of bins between windows; default: 1."),
+    "conditions": "A file with the condition of each trial.",
+    "runs": "A file with the run of each trial, for cross-validated dissimilarities.",
+    "cluster_alpha": "The level of the threshold that forms clusters, not of the test.",
+    "score-models-over-time.n_permutations": typer.Option(
+        min=1, help="Number of sign patterns of the cluster test."
+    ),
+    "score-models-over-time.whole_blocks": "A file with a label for each condition: conditions "
+    "with the same label are left out together.",
     "time_series": "The samples are a time series: shift the series in time instead of permuting "
     "the samples.",
     "max_shift": typer.Option(
@@ -265,5 +385,6 @@ HELP: HelpTexts = {
 commands = command_group(
     ("evidence", evidence_command, EVIDENCE_EXAMPLES),
     ("score-models", score_models_command, SCORE_MODELS_EXAMPLES),
+    ("score-models-over-time", score_models_over_time_command, OVER_TIME_EXAMPLES),
     help=HELP,
 )

@@ -9,6 +9,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ..base.formatting import list_names
 from ..base.text import replace_undecodable, warn
 from ..data.array_files import name_file_in_errors, open_npy, refuse_special_file
@@ -104,20 +106,9 @@ def read_files(
     and for an ``.npz`` archive that unpacks to more than 4 GiB; other files may have any size. Also
     raises ``ValueError`` for a ``pool`` if no array has tokens or maps.
     """
-    request = ReadRequest(column or None, ids or None, {})
-    arrays = [array for path in paths for array in _arrays_at(Path(path), request)]
-    if request.left_out:
-        warn(format_unread_arrays(*next(iter(request.left_out.items())), len(request.left_out)))
-    name_counts = Counter(array.name for array in arrays)
-    long_name_counts = Counter(array.longer for array in arrays)
     representations: dict[str, Representation] = {}
     pooled = 0
-    for array in arrays:
-        full_name = "/".join(filter(None, (array.path.as_posix(), array.key)))
-        long_name = array.longer if long_name_counts[array.longer] == 1 else full_name
-        name = replace_undecodable(array.name if name_counts[array.name] == 1 else long_name)
-        if name in representations:
-            raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
+    for name, array in _named_arrays(paths, ReadRequest(column or None, ids or None, {})).items():
         representations[name], is_pooled = _read_stored_array(array, name, pool)
         pooled += is_pooled
     if pool and not pooled:
@@ -125,6 +116,45 @@ def read_files(
             f"pool={pool!r} has no effect: all arrays are (n_samples, n_features); leave out pool"
         )
     return representations
+
+
+def read_recordings(paths: Iterable[str | Path]) -> dict[str, np.ndarray]:
+    """Return the arrays with three axes in files and folders, by name, as :func:`read_files` names
+    representations.
+
+    Raises ``ValueError``, naming the file, for tables and for arrays with another number of axes.
+    """
+    recordings = {}
+    for name, array in _named_arrays(paths, ReadRequest(None, None, {})).items():
+        if array.path.suffix in TABLE_FILE_SUFFIXES:
+            raise ValueError(f"{array.path} is a table; recordings over time are arrays, .npy")
+        key = array.key
+        data = open_npy(array.path) if key is None else read_archive_array(array.path, key)
+        if data.ndim != 3:
+            raise ValueError(
+                f"{array.path} has shape {data.shape}; recordings over time have three axes: "
+                "trials, bins and units, in any order"
+            )
+        recordings[name] = np.asarray(data)
+    return recordings
+
+
+def _named_arrays(paths: Iterable[str | Path], request: ReadRequest) -> dict[str, StoredArray]:
+    """Return the arrays in files and folders by unique names, in the given order."""
+    arrays = [array for path in paths for array in _arrays_at(Path(path), request)]
+    if request.left_out:
+        warn(format_unread_arrays(*next(iter(request.left_out.items())), len(request.left_out)))
+    name_counts = Counter(array.name for array in arrays)
+    long_name_counts = Counter(array.longer for array in arrays)
+    named: dict[str, StoredArray] = {}
+    for array in arrays:
+        full_name = "/".join(filter(None, (array.path.as_posix(), array.key)))
+        long_name = array.longer if long_name_counts[array.longer] == 1 else full_name
+        name = replace_undecodable(array.name if name_counts[array.name] == 1 else long_name)
+        if name in named:
+            raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
+        named[name] = array
+    return named
 
 
 def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
