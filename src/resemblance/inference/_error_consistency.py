@@ -218,7 +218,7 @@ def _consistency_of_pairs(
             low, high = percentile_interval(kappa[1:], (tail, 1 - tail))
         else:
             verdict = "right" if p[0] else "wrong"
-            reason = f"both are {verdict} for all {n} samples, so both accuracies give agreement 1"
+            reason = f"both are {verdict} for all {n} samples, so the expected agreement is 1"
             failures.append(Failure(NAME, names[i], names[j], reason))
         numbers = (kappa[0], low, high, observed[0], expected[0])
         pairs.append(ErrorPair(names[i], names[j], *map(float, numbers)))
