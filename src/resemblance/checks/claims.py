@@ -323,10 +323,6 @@ def _joint_change(trial: CheckContext) -> str:
     return ""
 
 
-def _comparison_pair(trial: CheckContext, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    return trial.pair(trial.samples, CHECK_FEATURES, CHECK_FEATURES, seed)
-
-
 @lru_cache(maxsize=1)
 def partner_outcomes(
     trial: CheckContext, claimed_range: tuple[float, float]
@@ -344,7 +340,7 @@ def partner_outcomes(
 
 def _comparison_partners(trial: CheckContext) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
     for seed in trial.seeds:
-        x, y = _comparison_pair(trial, seed)
+        x, y = trial.pair(trial.samples, CHECK_FEATURES, CHECK_FEATURES, seed)
         noise = generator(seed, "noise").standard_normal(x.shape)
         common = noise + 2 * noise[:, :1]  # features with a common component
         partners = {SELF: x, "Y": y, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}

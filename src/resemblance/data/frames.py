@@ -357,7 +357,7 @@ def stack_vector_column(column: TableColumn, title: str, data: Any) -> np.ndarra
     Raises ``ValueError`` with the row of a missing vector or of a vector of another length.
     """
     if column.kind != VECTORS_KIND:
-        content = _describe_column_kind(column)
+        content = "dates or objects" if column.kind == OTHER_KIND else column.kind
         raise ValueError(f"{title}: column {column.name!r} holds {content}, not vectors of numbers")
     values = column.values
     if hasattr(values, "iloc") and str(values.dtype) != "object":
@@ -370,10 +370,6 @@ def stack_vector_column(column: TableColumn, title: str, data: Any) -> np.ndarra
     lengths = np.array([-1 if _is_missing_cell(cell) else len(cell) for cell in cells])
     _common_vector_length(lengths, column.name, title, data)
     return np.stack([np.asarray(cell) for cell in cells])
-
-
-def _describe_column_kind(column: TableColumn) -> str:
-    return "dates or objects" if column.kind == OTHER_KIND else column.kind
 
 
 def _vectors_from_arrow(values: Any, name: Any, title: str, data: Any) -> np.ndarray:

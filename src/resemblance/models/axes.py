@@ -167,13 +167,9 @@ def may_have_channels_second(model: Any, module: Any, shape: Sequence[int]) -> b
     widths = [
         _attribute_numbers(part, CHANNEL_ATTRIBUTES)
         for part in model.modules()
-        if _is_one_dimensional(part)
+        if type(part).__name__ in CONVOLUTIONS_1D
     ]
     return any(shape[1] in numbers for numbers in widths)
-
-
-def _is_one_dimensional(module: Any) -> bool:
-    return type(module).__name__ in CONVOLUTIONS_1D
 
 
 def _attribute_numbers(module: Any, names: Sequence[str]) -> list[int]:

@@ -176,7 +176,7 @@ def find_layers(proto: Any) -> OnnxLayers:
     named_nodes = set(modules.values())
     layers = dict(modules)
     for number, node in enumerate(nodes):
-        name = _value_name(node.value)
+        name = OUTPUT_NUMBER.sub("", node.value).strip("/").replace("/", ".").replace(":", "_")
         if node.is_layer and number not in named_nodes and name not in layers:
             layers[name] = number
     order = sorted(layers, key=lambda name: (layers[name], -name.count(".")))
@@ -188,12 +188,6 @@ def find_layers(proto: Any) -> OnnxLayers:
         tuple(innermost[number] for number in _residual_values(nodes) if number in innermost),
         tuple(innermost[number] for number in _weighted_values(nodes) if number in innermost),
     )
-
-
-def _value_name(value: str) -> str:
-    """Return the name of a value as a layer name: dots for slashes, without the number of the
-    output."""
-    return OUTPUT_NUMBER.sub("", value).strip("/").replace("/", ".").replace(":", "_")
 
 
 def _activation_nodes(proto: Any) -> list[OnnxNode]:

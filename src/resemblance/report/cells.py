@@ -131,13 +131,10 @@ def _grid_column(
     if values and not any(isinstance(entry, str) for entry in values):
         return _number_cells(entries, figures)
     counts = None if is_first else _leading_number_cells(entries)
-    return counts or [_text_cell(entry) for entry in entries]
-
-
-def _text_cell(entry: TableEntry) -> TableCell:
-    return TableCell(
-        with_minus_signs(entry) if isinstance(entry, str) else format_number(entry), None
-    )
+    return counts or [
+        TableCell(with_minus_signs(entry) if isinstance(entry, str) else format_number(entry), None)
+        for entry in entries
+    ]
 
 
 def _leading_number_cells(column: Sequence[TableEntry]) -> list[TableCell] | None:

@@ -337,7 +337,8 @@ def _centered_points(points: Sequence[Point]) -> tuple[Point, ...]:
 
 def _cloud_markup(cloud: Cloud, side: float, scale: float) -> str:
     ends, starts = (
-        [_cloud_position(p, side, scale) for p in ps] for ps in (cloud.points, cloud.origins)
+        [(side / 2 + scale * p[0], side / 2 - scale * p[1]) for p in ps]
+        for ps in (cloud.points, cloud.origins)
     )
     groups = cloud.groups or (-1,) * len(ends)
     ways = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for (a, b), (c, d) in zip(starts, ends))
@@ -348,10 +349,6 @@ def _cloud_markup(cloud: Cloud, side: float, scale: float) -> str:
         members = [place for place, g in zip(ends, groups) if g == group]
         parts.append(_cloud_dots(members, f"p p{group % CLOUD_COLORS}" if group >= 0 else "p new"))
     return svg_figure(side, side, parts, f"points: {cloud.name}", kind=f"cloud s{side:.0f}")
-
-
-def _cloud_position(point: Point, side: float, scale: float) -> Point:
-    return side / 2 + scale * point[0], side / 2 - scale * point[1]
 
 
 def _cloud_dots(places: Iterable[Point], kind: str) -> str:

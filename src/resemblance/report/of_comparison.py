@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from ..base.formatting import (
     count_with_noun,
@@ -92,7 +91,11 @@ def result_from_comparison(
         "",
         (*comparison_sections(context),),
         {m.spec: m.label for m in comparison.measures},
-        provenance=comparison_settings(comparison),
+        provenance={
+            name.removeprefix("n_").replace("_", " "): value
+            for name, value in comparison.provenance.items()
+            if name not in PROVENANCE_SHOWN_ELSEWHERE
+        },
         facts=_comparison_facts(comparison)
         | {name: with_minus_signs(fact) for name, fact in design.items()},
         conclusion=summary_sentences(context),
@@ -203,15 +206,6 @@ def representations_section(comparison: Comparison) -> Section:
     """Return the closed section of representations."""
     table = representations_table(comparison)
     return Section("inputs", "Representations", "", (table,), is_closed=True)
-
-
-def comparison_settings(comparison: Comparison) -> dict[str, Any]:
-    """Return the settings of a comparison, under the names on the page."""
-    return {
-        name.removeprefix("n_").replace("_", " "): value
-        for name, value in comparison.provenance.items()
-        if name not in PROVENANCE_SHOWN_ELSEWHERE
-    }
 
 
 def _describe_comparison(comparison: Comparison) -> str:

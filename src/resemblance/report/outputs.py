@@ -39,7 +39,7 @@ def output_of_result(result: BaseResult) -> Output:
     if isinstance(result, IndexUpgrade):
         return upgrade_output(result)
     if isinstance(result, Forecast):
-        return forecast_output(result)
+        return Output(forecast_tables(result), saved_document(result), result.records())
     return records_output(result)
 
 
@@ -70,7 +70,11 @@ def _format_entry(value: Any) -> str:
 def checks_output(outcomes: OutcomesBySpec) -> Output:
     """Return the output of checks, by measure specification; the exit code is 1 if a check
     fails."""
-    records = check_records(outcomes)
+    records = [
+        {"measure": spec, **outcome._asdict()}
+        for spec, measure_outcomes in outcomes.items()
+        for outcome in measure_outcomes
+    ]
     failed = any(
         o.holds is False for measure_outcomes in outcomes.values() for o in measure_outcomes
     )
@@ -93,15 +97,6 @@ def check_tables(outcomes: OutcomesBySpec) -> list[Any]:
         part
         for spec, measure_outcomes in outcomes.items()
         for part in (spec, _outcomes_table(measure_outcomes), count_outcomes(measure_outcomes))
-    ]
-
-
-def check_records(outcomes: OutcomesBySpec) -> list[dict[str, Any]]:
-    """Return a record per measure and check; ``holds`` is None for an undecided check."""
-    return [
-        {"measure": spec, **outcome._asdict()}
-        for spec, measure_outcomes in outcomes.items()
-        for outcome in measure_outcomes
     ]
 
 
@@ -148,11 +143,6 @@ def forecast_tables(forecast: Forecast) -> list[Any]:
 
 def _has_stored_scores(forecast: Forecast) -> bool:
     return any(m.stored for m in forecast.measures)
-
-
-def forecast_output(forecast: Forecast) -> Output:
-    """Return the output of a forecast."""
-    return Output(forecast_tables(forecast), saved_document(forecast), forecast.records())
 
 
 # ------------------------------------------------------------------------------- several subjects

@@ -206,7 +206,8 @@ def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, A
         "data": data.document,
         "frames": data.frames,
         "document": compress_document(result),
-        "command": result.provenance.get("command") or command_for_suite(result.suite),
+        "command": result.provenance.get("command")
+        or COMMAND_BY_SUITE.get(result.suite, f"resemblance bench run {result.suite}"),
     }
 
 
@@ -223,11 +224,6 @@ def compress_document(result: Result) -> str:
     if len(document) > MAX_EMBEDDED_CHARACTERS:
         return ""
     return base64.b64encode(zlib.compress(replace_unencodable(document).encode(), 9)).decode()
-
-
-def command_for_suite(suite: str) -> str:
-    """Return the command for results of a suite."""
-    return COMMAND_BY_SUITE.get(suite, f"resemblance bench run {suite}")
 
 
 def _verdict_counts(result: Result) -> dict[str, Any]:
