@@ -153,7 +153,7 @@ def test_the_facts_of_the_design(square):
     halves = made_evidence(comparison, kind="halves", confidence_level=0.9, exact=("cka",))
     assert design_line(halves).endswith("90 % intervals: 20 random halves of the samples")
     runs = made_evidence(comparison, kind="groups", time_series=True)
-    assert "without each of 20 runs in time" in design_line(runs)
+    assert "jackknife over 20 runs in time" in design_line(runs)
 
 
 # ------------------------------------------------------------------------------------- result, page
