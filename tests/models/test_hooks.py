@@ -114,6 +114,8 @@ def test_a_star_stays_between_dots_and_two_do_not(config):
     assert list(watched_modules(model, ["encoder.**"])) == below
     dense = [*(name for name in below if name.endswith(".dense")), "pooler.dense"]
     assert list(watched_modules(model, ["**.dense"])) == dense
+    with pytest.raises(ValueError, match=r"no layer"):
+        watched_modules(model, ["[!]"])  # an exclamation mark
     with pytest.raises(ValueError, match=r"'\[9-0\]' is no pattern: bad character range"):
         watched_modules(model, ["[9-0]"])
 

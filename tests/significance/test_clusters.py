@@ -59,6 +59,7 @@ def test_pvalues_are_shares_of_all_sign_patterns(two_sided: bool) -> None:
     assert drawn.n_patterns == 63
     assert drawn.clusters[0].mass == test.clusters[0].mass
     assert (drawn.clusters[0].pvalue * 64) % 1 == 0
+    assert drawn.min_pvalue == 1 / 64
 
 
 def test_clusters_of_nothing_are_seldom() -> None:
