@@ -4,6 +4,7 @@ named that noise, few samples, or chance make."""
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 
 import numpy as np
@@ -37,6 +38,19 @@ def test_each_change_is_named_as_what_it_is(subtests):
             found = strict(x, make(x, labels, g), labels=groups)
             others = [k for k in found.changes if k != "moved_classes" or change != "merged"]
             assert tuple(others) == named, [(f.kind, f.sentence) for f in found.findings]
+
+
+@pytest.mark.parametrize(("change", "scale"), [("", 1), ("rotation", 1), ("change of scale", 2)])
+def test_the_verdict_names_noise_beside_a_motion_that_keeps_the_geometry(change, scale):
+    g = np.random.default_rng(0)
+    x = g.standard_normal((400, 8))
+    moved = scale * (x @ orthogonal(8, g) if change == "rotation" else x)
+    assert "noise" not in quick(x, moved).conclusion
+    noisy = moved + 0.2 * scale * g.standard_normal(x.shape)
+    verdict = re.search(r"What happened: (.*?)\.(?!\d)", quick(x, noisy).conclusion)[1]
+    assert verdict.startswith(change)
+    share = re.search(r"noise or .* no linear map explains \((.*) % of the variance\)", verdict)[1]
+    assert float(share) == pytest.approx(100 * 0.04 / 1.04, abs=0.4)
 
 
 def test_amounts_are_those_of_the_change(pair):

@@ -4,6 +4,7 @@ doubtful. Single calls and all commands share the list."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.arrays import detach, row_blocks, to_numpy
-from ..base.formatting import format_percent, list_names
+from ..base.formatting import format_percent, join_words, list_names
 from .columns import column_numbers
 from .inputs import stimulus_of_each_row
 from .representation import Representation, as_representation, fingerprint, representation_title
@@ -153,6 +154,32 @@ def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
         f"of {order}"
         for order, names in orders.items()
     )
+
+
+def equal_data_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
+    """Return which representations of different names are equal to the last bit; () for none."""
+    candidates: dict[tuple[object, ...], list[list[Representation]]] = {}
+    for r in representations:
+        if r.signed or r.origin:
+            continue
+        first_row = _numpy_array(r)[0].tobytes()
+        groups = candidates.setdefault((r.shape, r.dtype, first_row), [])
+        group = next((g for g in groups if _are_equal_arrays(r, g[0])), None)
+        if group is None:
+            groups.append([r])
+        else:
+            group.append(r)
+    return tuple(
+        f"{join_words(names, MAX_NAMED_REPRESENTATIONS)} are equal to the last bit: probably the "
+        "same file twice"
+        for group in itertools.chain.from_iterable(candidates.values())
+        if len(names := [*dict.fromkeys(repr(r.name) for r in group)]) > 1
+    )
+
+
+def _are_equal_arrays(x: Representation, y: Representation) -> bool:
+    a, b = _numpy_array(x), _numpy_array(y)
+    return all(np.array_equal(a[i:j], b[i:j]) for i, j in row_blocks(len(a)))
 
 
 def shared_data_caveats(

@@ -13,7 +13,7 @@ from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure, MeasureArgument, measure_caveats
 from ..contracts.folds import check_folds
 from ..contracts.streamed import require_samples
-from ..data.caveats import chance_caveats
+from ..data.caveats import chance_caveats, equal_data_caveats
 from ..data.inputs import check_label_order
 from ..data.representation import Representation, representation_title
 from ..engine._compare import compare_many
@@ -262,6 +262,7 @@ def _compute_evidence(
         nulls = compute_null_cells(run, scores, measures, design, use_moments)
         parts = compute_resampled_scores(run, scores, measures, design)
     pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
-    caveats = chance_caveats(layout.all, design.whole_blocks, pairs_tested)
+    caveats = equal_data_caveats(layout.all)
+    caveats += chance_caveats(layout.all, design.whole_blocks, pairs_tested)
     caveats += measure_caveats(measures, layout.n)
     return Evidence(scores, design, confidence_level, nulls, parts, layout.is_square, caveats)

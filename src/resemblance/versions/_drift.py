@@ -11,7 +11,7 @@ import numpy as np
 from ..base.progress import Progress, percent_reporter
 from ..base.rng import generator
 from ..comparison.provenance import environment_versions
-from ..data.caveats import data_caveats
+from ..data.caveats import data_caveats, equal_data_caveats
 from ..data.representation import Representation, fingerprint
 from .diagnosis import Diagnosis, diagnose
 from .facts import find_batch_facts, find_version_facts, has_copied_rows
@@ -202,7 +202,9 @@ def drift(
     moved_samples = rank_moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
     return DriftReport(
         drifted=has_drifted(sides, permutation),
-        conclusion=drift_verdict(purpose, sides, findings, permutation, facts),
+        conclusion=drift_verdict(
+            purpose, sides, findings, permutation, facts, diagnosis.unexplained_phrase
+        ),
         row_facts=facts,
         **sides,
         drifts=rows,
@@ -222,7 +224,10 @@ def drift(
             "reference": _version_provenance(x),
             "current": _version_provenance(y),
         },
-        caveats=data_caveats((x, y), copies=not has_copied_rows(facts)),
+        caveats=(
+            *equal_data_caveats((x, y)),
+            *data_caveats((x, y), copies=not has_copied_rows(facts)),
+        ),
     )
 
 

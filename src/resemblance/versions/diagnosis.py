@@ -43,6 +43,7 @@ SIMPLER_MAP_PHRASES = {
 }
 # Share of the variance; above this share, a wide reference may have gone through a linear map.
 MAX_UNEXPLAINED_SHARE = 0.05
+NOISE_SHARES = (1e-4, 0.5)  # least and largest share of the variance that is called noise
 
 
 class Diagnosis(NamedTuple):
@@ -61,6 +62,17 @@ class Diagnosis(NamedTuple):
     mapped: np.ndarray
     whole: AffineMap | None
     beyond: str
+
+    @property
+    def unexplained_phrase(self) -> str:
+        """A phrase with the share of the variance that the chosen map leaves to noise; "" for a
+        share outside ``NOISE_SHARES``, and for a map judged on the samples of the fit."""
+        share = float(self.fit.residual.mean())
+        if self.fit.is_in_sample or not NOISE_SHARES[0] < share < NOISE_SHARES[1]:
+            return ""
+        is_linear_assessed = "linear map" in dict(self.unexplained_by_map)
+        maps = "no linear map explains" if is_linear_assessed else "no shift or factor explains"
+        return f"noise or another change that {maps} ({format_percent(share)} of the variance)"
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:

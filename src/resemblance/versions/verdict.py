@@ -23,6 +23,8 @@ PURPOSE_NAMES = {
     "head": "a trained head",
     "geometry": "the geometry alone",
 }
+# losses that may be the variance that no map explains
+NAMED_LOSSES = frozenset({"collapse", "classes", "moved_classes"})
 MAX_NAMED_COLUMNS = 5  # columns that a verdict names
 COORDINATE_CHANGES = (
     "translation",
@@ -120,9 +122,13 @@ def drift_verdict(
     findings: Sequence[Finding],
     order: RowPermutation | None,
     facts: Sequence[Fact] = (),
+    unexplained: str = "",
 ) -> str:
-    """Return the verdict: drift or not, the facts of the rows, the named changes, and changes that
-    do not count.
+    """Return the verdict: drift or not, the facts of the rows, the named changes, the variance that
+    no map explains, and changes that do not count.
+
+    ``unexplained``: :attr:`.Diagnosis.unexplained_phrase`. The verdict has the phrase if the named
+    changes do not account for the drift: changes of coordinates keep the geometry.
 
     A fact that explains the change replaces the named changes, unless classes moved, and the advice
     on undoing the change.
@@ -140,7 +146,11 @@ def drift_verdict(
         return " ".join(
             [headline, *sentences, *(_format_named_changes(named_findings) if has_moved else [])]
         )
-    sentences += _format_named_changes(named_findings) if named_findings or not facts else []
+    kinds = {finding.kind for finding in named_findings}
+    is_needed = drift and (sides["geometry"].drifted or not kinds) and not kinds & NAMED_LOSSES
+    rest = unexplained if is_needed else ""
+    if named_findings or rest or not facts:
+        sentences += _format_named_changes(named_findings, rest)
     return " ".join([headline, *sentences, *_consequences(sides, findings)])
 
 
@@ -212,9 +222,10 @@ def _row_order_sentence(order: RowPermutation) -> str:
     )
 
 
-def _format_named_changes(findings: Sequence[Finding]) -> list[str]:
+def _format_named_changes(findings: Sequence[Finding], rest: str = "") -> list[str]:
     kinds = ", ".join(map(format_change, findings))
-    return [f"What happened: {kinds}." if findings else "No kind of change is named."]
+    text = ", and ".join(filter(None, (kinds, rest)))
+    return [f"What happened: {text}." if text else "No kind of change is named."]
 
 
 def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]) -> list[str]:
