@@ -451,6 +451,57 @@ def test_an_estimate_for_a_larger_index_never_says_to_keep():
     assert by_old.decision == "keep"
 
 
+# ------------------------------------------------------------- queries and documents paired wrongly
+
+SPREAD = TURN * np.linspace(0.8, 1.25, 12)
+MODELS = {
+    "rotation": lambda x, g: x @ TURN,
+    "noisy linear map": lambda x, g: x @ SPREAD + 0.05 * g.standard_normal(x.shape),
+    "curved": lambda x, g: np.tanh(x @ TURN / 8),
+}
+QUERY_ORDER = np.random.default_rng(1).permutation(200)
+DOCUMENT_ORDER = np.random.default_rng(1).permutation(1200)
+WRONG_PAIRS = {
+    "exchanged": lambda x, y, a, b: (x, y, b, a),
+    "document files are exchanged": lambda x, y, a, b: (y, x, a, b),
+    "query files": lambda x, y, a, b: (x, y, a, a),
+    "document files": lambda x, y, a, b: (x, x, a, b),
+    "order of the queries": lambda x, y, a, b: (x, y, a, b[QUERY_ORDER]),
+    "each by the model": lambda x, y, a, b: (x, y, a[:, ::-1] ** 2, b),
+    "Pass the same documents": lambda x, y, a, b: (x, y[DOCUMENT_ORDER], a, b),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_wrong_pairs_are_undecided_and_the_verdict_begins_with_the_check(model, subtests):
+    g = np.random.default_rng(0)
+    x, y, a, b = (DOCUMENTS, MODELS[model](DOCUMENTS, g), QUERIES, MODELS[model](QUERIES, g))
+    assert upgrade(x, y, a, b).decision != "undecided"
+    assert upgrade(x, y, a + 2, b - 1).decision != "undecided"  # queries with a prompt
+    for check, pair in WRONG_PAIRS.items():
+        with subtests.test(check):
+            result = upgrade(*pair(x, y, a, b))
+            assert (result.decision, result.option, result.code) == ("undecided", None, 4)
+            words = "exchanged" if "exchanged" in check else check
+            assert words in result.conclusion.partition(":")[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_unrelated_model_is_no_evidence_of_wrong_pairs(seed):
+    g = np.random.default_rng(seed)
+    result = upgrade(DOCUMENTS, g.standard_normal((1200, 9)), QUERIES, g.standard_normal((200, 9)))
+    assert (result.decision, result.code) == ("re-embed", 1)
+
+
+def test_equal_files_are_a_caveat():
+    words = "are equal to the last bit: probably the same file twice"
+    assert upgrade(*SAME.values()).caveats[0].startswith(f"'old' and 'new' {words}")
+    assert rs.drift(DOCUMENTS, DOCUMENTS.copy(), n_resamples=10).caveats[0].endswith(words)
+    arrays = {"a": QUERIES, "b": QUERIES + 1, "a2": QUERIES.copy()}
+    evidence = rs.evidence(arrays, measures="cka", n_permutations=9, progress=False)
+    assert evidence.caveats[0] == f"'a' and 'a2' {words}"
+
+
 # ------------------------------------------------------------------------- refusals, unusual data
 
 NUMBERED = with_ids(DOCUMENTS, np.arange(1200))
@@ -465,6 +516,9 @@ KNOWN = dict(zip(SAME, JUDGED))
 MISTAKES = [
     (SAME | {"new": DOCUMENTS[:900]}, "1,200 documents.*900"),
     (SAME | {"new_queries": QUERIES[:90]}, "200 queries.*90"),
+    (SAME | {"new": DOCUMENTS.T}, "Transpose the documents by the new model"),
+    (SAME | {"old": DOCUMENTS.T}, "Transpose the documents by the old model"),
+    (SAME | {"new_queries": QUERIES.T}, "Transpose the queries by the new model"),
     (SAME | {"new": DOCUMENTS[:, :9], "old_queries": QUERIES[:, :9]}, "same width"),
     (SAME | {"old": NUMBERED, "new": with_ids(DOCUMENTS, SHUFFLED)}, "order"),
     (SAME | {"old_queries": QUERIES[:1], "new_queries": QUERIES[:1]}, "20 queries"),
@@ -564,7 +618,9 @@ def test_the_command_gives_what_the_function_does_and_saves_the_map(folder, caps
     mapped = saved["after"] + saved["factor"] * shifted @ saved["matrix"]
     np.testing.assert_allclose(mapped, QUERIES, atol=1e-10)
     assert (str(saved["side"]), bool(saved["normalize"])) == ("queries", False)
-    assert "rotation" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Keep the index, and map new queries with a rotation")
+    assert "finds" not in "".join(lines[2:])
     options = ["--maps", "affine", "--confidence-level", "0.8", "--metric", "inner"]
     run(words("turned", "-q", *options, "--format", "json"))
     found = json.loads(capsys.readouterr().out)["options"]
@@ -588,6 +644,10 @@ def test_the_command_estimates_for_a_larger_index(folder, capsys):
     assert "no map written to none.npz: the decision is undecided" in capsys.readouterr().err
     assert not (folder / "none.npz").exists()
     assert run([*large, "--exit-zero"]) == 0
+    wrong = ["old_documents", "turned_documents", "turned_queries", "old_queries"]
+    assert run(["upgrade-index", *(f"{name}.npy" for name in wrong), "--map", "none.npz"]) == 4
+    assert "\nCheck whether old_queries and new_queries are" in capsys.readouterr().out
+    assert not (folder / "none.npz").exists()
 
 
 def test_a_map_that_there_is_not_costs_no_other_output_and_no_code(folder, capsys):

@@ -323,9 +323,12 @@ def transposition_hint(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
     """Return a hint for an error about numbers of rows, if the shapes x and y look transposed; else
-    ""."""
+    "". If either of the two may be transposed, the hint names the side with fewer rows than
+    columns."""
     are_both = x[1] == y[1] > max(x[0], y[0])
     fits = {"both": are_both, names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
+    if x == y[::-1]:
+        fits[names[0]] = x[0] < x[1]
     suspect = next((name for name, is_match in fits.items() if is_match), None)
     return f"{TRANSPOSED_HINT} Transpose {suspect}." if suspect else ""
 

@@ -11,6 +11,7 @@ from ..sections.figures import Bar, Bars, Chart, Line
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
 from ..versions import IndexUpgrade
+from ..versions.advice import format_option_recalls
 from .output import Output
 from .terminal import text_table
 
@@ -43,7 +44,7 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
             "queries": f"{settings['queries']:,}",
             "features, old → new": " → ".join(f"{w:,}" for w in settings["widths"]),
         },
-        conclusion="\n".join((upgrade.conclusion, *upgrade.details)),
+        conclusion="\n".join((upgrade.conclusion, *_details_beside_table(upgrade))),
         about=" ".join(f"{caveat}." for caveat in upgrade.caveats),
         title=title,
         counts=_headline_numbers(upgrade),
@@ -89,9 +90,17 @@ def upgrade_output(upgrade: IndexUpgrade) -> Output:
     tables = [
         table for name in ("ways", "candidates") for table in _tables_of_section(result, name)
     ]
-    parts: list[Any] = [f"Note: {caveat}." for caveat in upgrade.caveats]
-    parts += [part for table in tables for part in (text_table(table), "")]
-    return Output([*parts, *upgrade.details, upgrade.conclusion], document, rows)
+    notes = (f"Note: {caveat}." for caveat in upgrade.caveats)
+    parts: list[Any] = [upgrade.conclusion, *notes, *_details_beside_table(upgrade)]
+    parts += [part for table in tables for part in ("", text_table(table))]
+    return Output(parts, document, rows)
+
+
+def _details_beside_table(upgrade: IndexUpgrade) -> list[str]:
+    """Return the details except the recalls of options, which are rows of the table."""
+    target = upgrade.settings["target"]
+    recalls = {format_option_recalls(option, target) for option in upgrade.options}
+    return [sentence for sentence in upgrade.details if sentence not in recalls]
 
 
 def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
@@ -133,11 +142,12 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
         "normalised stored vectors, cut with the wider vectors cut, orthogonal with rotated "
         "queries, affine with queries after a linear map and a shift. documents_orthogonal and "
         "documents_affine map the stored vectors to the new model. part[s] re-embeds the share s "
-        "of the documents and maps the others. The recall is the share of the right documents that "
-        "a query finds: those that the new model would find if all documents were re-embedded, or "
-        "those that the old query found. re-embed is the number of documents to embed again at "
-        "once, rebuild whether stored vectors change. The break-even is the number of queries "
-        "after which re-embedding all documents costs less than what is lost."
+        "of the documents and maps the others; its search ranks new and mapped vectors together, "
+        "so part[s] can find less than a map of all documents. The recall is the share of the "
+        "right documents that a query finds: those that the new model would find if all documents "
+        "were re-embedded, or those that the old query found. re-embed is the number of documents "
+        "to embed again at once, rebuild whether stored vectors change. The break-even is the "
+        "number of queries after which re-embedding all documents costs less than what is lost."
     )
     reasons = {
         o.name: f"not assessed: {o.reason}"

@@ -15,10 +15,12 @@ from ..base.results import BaseResult
 from ..comparison.provenance import environment_versions
 from .advice import (
     MAX_EXTRAPOLATION_EXCESS,
+    Decision,
     choose_option,
     format_candidate_recalls,
     format_gain,
     format_option_recalls,
+    part_sentence,
     upgrade_verdict,
 )
 from .facts import Fact, find_version_facts, has_copied_rows
@@ -33,6 +35,7 @@ from .index_options import (
     assemble_options,
 )
 from .index_search import SearchMetric
+from .pairing import find_pairing_fault
 from .pooled import pooled_recalls
 from .recalls import MIN_CURVE_DOCUMENTS, OptionRecalls, extrapolate_recalls, measure_recalls
 from .relevance import RelevanceGain
@@ -251,8 +254,10 @@ def upgrade_index(
     option fails only in groups with less than half of the queries, re-embed the documents of those
     groups and put the new vectors into the index. Re-ranking more than a tenth of the documents is
     measured, but not chosen. In a pool a correct document may be missing: the drop of the recall
-    from depth 2k to 5k is subtracted from the lower bound. ``docs/upgrade.md`` has the exit codes
-    of all decisions.
+    from depth 2k to 5k is subtracted from the lower bound. The decision is "undecided", and the
+    conclusion begins with a check, if a map between the models matches held-out documents but not
+    queries, or queries but not documents: exchanged files, one file twice, or rows in another
+    order. ``docs/upgrade.md`` has the exit codes of all decisions.
 
     Needs O(q (N + m) (d + e)) time for each option, and memory for one block of rows.
 
@@ -274,10 +279,11 @@ def upgrade_index(
     if embed is not None and index is None:
         raise ValueError("upgrade_index: embed needs index: embed gets positions in the index")
     methods = build_serving_methods(task, maps)
+    fault = find_pairing_fault(task, methods)
     with percent_reporter(progress, 1.0, "upgrade_index") as tick:
         if index is None:
             recalls, truth = measure_recalls(task, methods, tick), "exact"
-        elif embed is None:
+        elif embed is None or fault:
             recalls, truth = extrapolate_recalls(task, methods, tick), "estimate"
         else:
             recalls, truth = pooled_recalls(task, methods, embed, tick), "pool"
@@ -300,20 +306,27 @@ def upgrade_index(
         "cost_per_document": cost_per_document,
         "cost_per_miss": cost_per_miss,
     }
-    return _build_upgrade(task, methods, recalls, settings)
+    return _build_upgrade(task, methods, recalls, settings, fault)
 
 
 def _build_upgrade(
-    task: UpgradeTask, methods: ServingMethods, recalls: OptionRecalls, settings: dict[str, Any]
+    task: UpgradeTask,
+    methods: ServingMethods,
+    recalls: OptionRecalls,
+    settings: dict[str, Any],
+    fault: str,
 ) -> IndexUpgrade:
-    """Return the upgrade: the decision, all options, and the sentences."""
+    """Return the upgrade: the decision, all options, and the sentences. ``fault``: the check of
+    wrong pairs that leaves the decision open, or ""."""
     options = _ordered_options(task, methods, recalls)
     target, min_recall, widths = settings["target"], settings["min_recall"], settings["widths"]
     is_estimate = target == "new_model" and settings["truth"] == "estimate"
-    decision = choose_option(
-        options, target, min_recall, is_estimate, settings["index"], recalls.gain
-    )
-    conclusion = upgrade_verdict(
+    decision = Decision("undecided")
+    if not fault:
+        decision = choose_option(
+            options, target, min_recall, is_estimate, settings["index"], recalls.gain
+        )
+    conclusion = fault or upgrade_verdict(
         decision, options, target, min_recall, task.k, widths, recalls.gain
     )
     facts = find_version_facts(
@@ -333,7 +346,8 @@ def _build_upgrade(
         provenance=environment_versions(),
         caveats=task.caveats if has_copied_rows(facts) else (*task.caveats, *task.copies),
     )
-    return replace(result, details=tuple(_upgrade_sentences(result)))
+    sentences = _fact_sentences(result) if fault else _upgrade_sentences(result)
+    return replace(result, details=tuple(sentences))
 
 
 def _ordered_options(
@@ -357,9 +371,7 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     how the recalls are known, the share of changed answers, and when re-embedding pays."""
     target, settings = result.settings["target"], result.settings
     recalls = [getattr(option, target) for option in result.options if getattr(option, target)]
-    yield from (
-        f"{fact.sentence} {FACT_REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.row_facts
-    )
+    yield from _fact_sentences(result)
     method_options = [
         o for o in result.options if o.name in DECISION_BY_METHOD and (o.new_model or o.old_model)
     ]
@@ -371,6 +383,8 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     yield from (
         format_option_recalls(o, target) for o in result.options if o.decision == "re-embed a part"
     )
+    if sentence := part_sentence(result.options):
+        yield sentence
     yield from _map_sentence(result)
     if settings["truth"] == "pool":
         hidden_share = max((o.new_model.hidden for o in result.options if o.new_model), default=0.0)
@@ -407,6 +421,11 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
         if n_queries is not None and option.name in (result.option, *BREAK_EVEN_OPTIONS):
             payoff = "never pays" if np.isinf(n_queries) else f"pays after {n_queries:,.0f} queries"
             yield f"Re-embedding all documents, in place of {option.name}, {payoff}."
+
+
+def _fact_sentences(result: IndexUpgrade) -> Iterator[str]:
+    for fact in result.row_facts:
+        yield f"{fact.sentence} {FACT_REMEDIES.get(fact.kind, fact.remedy)}"
 
 
 def _map_sentence(result: IndexUpgrade) -> Iterator[str]:

@@ -212,10 +212,11 @@ def option_instruction(option: Option, widths: tuple[int, int]) -> str:
 
 def option_phrase(option: Option) -> str:
     """Return a noun phrase for an option."""
+    part_map = "an affine map" if option.base == "documents_affine" else "a rotation"
     if option.candidates:
         return f"re-ranking {option.candidates} candidates of {OPTION_PHRASES[option.base][0]}"
     if option.decision == "re-embed a part":
-        return f"re-embedding {option.embeds:,} documents and mapping the others"
+        return f"re-embedding {option.embeds:,} documents and mapping the others by {part_map}"
     if option.decision == "re-embed":
         return "re-embedding all documents"
     return OPTION_PHRASES[option.name][0]
@@ -270,6 +271,21 @@ def format_option_recalls(option: Option, target: Goal) -> str:
     return f"{line}."
 
 
+def part_sentence(options: Sequence[Option]) -> str:
+    """Return the sentence that explains why re-embedding a part of the documents finds less than a
+    cheaper option; "" if no part does."""
+    recalls = [(o, o.new_model) for o in options if o.new_model is not None and not o.candidates]
+    cheaper_recalls = [(o, recall.value) for o, recall in recalls if not o.embeds]
+    parts = [recall.value for o, recall in recalls if o.decision == "re-embed a part"]
+    best_option, best = max(cheaper_recalls, key=lambda entry: entry[1], default=(None, 0.0))
+    if best_option is None or min(parts, default=1.0) >= best:
+        return ""
+    return (
+        f"Re-embedding a part can find less than {option_phrase(best_option)}: the search then "
+        "ranks new and mapped vectors together, and mapped vectors are not at the same distances."
+    )
+
+
 def format_candidate_recalls(options: Sequence[Option]) -> str:
     """Return the sentence about re-ranking: the share of the new model's answers among the
     candidates of the best option, by number of candidates. Return "" if no option re-ranks."""
@@ -281,11 +297,11 @@ def format_candidate_recalls(options: Sequence[Option]) -> str:
     )
     base_options = [o for o in reranked if o.base == best_option.base]
     shares = ", ".join(
-        f"{format_percent(o.new_model.value)} of {o.candidates}"
+        f"with {o.candidates} candidates {format_percent(o.new_model.value)}"
         for o in base_options
         if o.new_model
     )
     return (
-        f"Re-ranked by the new model, candidates of {OPTION_PHRASES[best_option.base][0]} hold "
-        f"these shares of its answers: {shares}."
+        f"Re-ranking the candidates of {OPTION_PHRASES[best_option.base][0]} finds this share of "
+        f"the new model's answers: {shares}."
     )

@@ -11,9 +11,14 @@ import numpy as np
 
 from ..base.text import check_choice, did_you_mean
 from ..contracts.streamed import require_features
-from ..data.caveats import copied_sample_caveats, data_caveats, reordered_column_caveats
+from ..data.caveats import (
+    copied_sample_caveats,
+    data_caveats,
+    equal_data_caveats,
+    reordered_column_caveats,
+)
 from ..data.columns import FeatureNames
-from ..data.inputs import check_sample_order, sample_order
+from ..data.inputs import check_sample_order, sample_order, transposition_hint
 from ..data.joining import align_columns_to, reorder_columns
 from ..data.representation import (
     Representation,
@@ -197,6 +202,8 @@ def build_upgrade_task(
         relevant=None if relevant is None else relevant_positions(relevant, a, x),
         columns=NewColumns.of(original_names, y),
         caveats=(
+            *equal_data_caveats((x, y)),
+            *equal_data_caveats((a, b)),
             *data_caveats((x, y), copies=False),
             *reordered_column_caveats((a, b, z) if index is not None else (a, b)),
         ),
@@ -221,9 +228,11 @@ def _check_row_pairs(
 ) -> None:
     for first, second, nouns in ((x, y, "documents"), (a, b, "queries")):
         if first.shape[0] != second.shape[0]:
+            names = (f"the {nouns} by the old model", f"the {nouns} by the new model")
+            hint = transposition_hint(first.shape, second.shape, names)
             raise ValueError(
                 f"upgrade_index: {first.shape[0]:,} {nouns} by the old model and "
-                f"{second.shape[0]:,} by the new one; give the same {nouns} by both"
+                f"{second.shape[0]:,} by the new one; give the same {nouns} by both{hint}"
             )
         check_same_samples("upgrade_index", first, second)
     for first, second in ((x, a), (y, b), (x, z)):
