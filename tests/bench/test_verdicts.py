@@ -7,7 +7,13 @@ import pytest
 from scipy.spatial.distance import pdist
 
 import resemblance as rs
-from resemblance.bench.ranking.verdicts import RankedMeasures
+from resemblance.bench.answers import Interval
+from resemblance.bench.ranking.verdicts import (
+    MeasureVerdicts,
+    QuestionVerdict,
+    RankedMeasures,
+    verdict_sentences,
+)
 
 
 def centered(x: rs.Representation) -> np.ndarray:
@@ -55,6 +61,15 @@ def noise(x, y):
 def gaps(x, y):
     """A measure of one's own: the mean difference of the distances between samples."""
     return float(np.abs(pdist(centered(x)) - pdist(centered(y))).mean())
+
+
+def test_a_sentence_has_both_intervals_and_a_measure_with_nearly_the_same_scores():
+    ends = Interval(0.045, 0.01, 0.08), Interval(0.045, -0.035, 0.125)
+    verdict = QuestionVerdict("q", "who is alike", "AUPRC", 0.74, 0.69, *ends, equals=("RSA",))
+    verdicts = (verdict,) * 9 + (verdict._replace(equals=()),)
+    words = verdict_sentences(MeasureVerdicts("mine", "Mine", "CKA", verdicts, 1.0, None))
+    assert "+0.04 (0.01 to 0.08 alone, −0.04 to 0.12 together with all measures)" in words
+    assert "Same scores as RSA in 9 of 10 questions" in words
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from resemblance.bench import run
 from resemblance.bench.ranking import read_scores
 from resemblance.checks import check_measure
 from resemblance.cli.inputs import load_user_measure
+
+NO_NETWORK_DIFFERS = "With networks as the random unit, no measure is shown to differ from CKA."
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +51,23 @@ def test_rank_prints_a_verdict_per_question_and_the_cost(call, tiny):
     code, out, err = call(*words(tiny))
     assert (code, err) == (0, "")
     assert out.strip().startswith("TopShare (top_share): ")
-    for text in ("which models were trained alike", "difference, 95 %", "CKA 0.", "times that of"):
+    heads = (
+        "models were trained alike (AUPRC)",
+        "TopShare    CKA",
+        " alone, 95 %  ",
+        " together, 95 % ",
+    )
+    for text in (*heads, "times that of", NO_NETWORK_DIFFERS):
         assert text in out
     assert "top_share" not in tiny.read_text()
+
+
+def test_a_table_for_a_paper_has_the_verdict_on_the_terminal_and_no_overclaim(call, tiny, folder):
+    code, out, err = call(*words(tiny)[:-1], "-o", "t.tex")
+    assert (code, out, err.count("TopShare (top_share): ")) == (0, "", 1)
+    table = (folder / "t.tex").read_text()
+    assert rf"\multicolumn{{7}}{{l}}{{{NO_NETWORK_DIFFERS}}}" in table
+    assert "\n% \n" not in table
 
 
 def test_rank_in_python_is_what_the_command_prints(call, tiny, folder):
@@ -172,9 +189,9 @@ def test_a_measure_with_the_scores_of_another_is_said_to_be_the_same(call, tiny,
     code, out, err = call("rank", "mine.py:top_share", "again.py:again", *among(tiny))
     assert (code, err) == (0, "")
     for label in ("TopShare", "Again"):
-        assert f"It has the same scores as {label} everywhere: is it the same measure?" in out
+        assert re.search(rf"Same scores as {label} in (\d) of \1 questions: is it the same", out)
     code, out, _ = call(*words(tiny))
-    assert "same scores as" not in out
+    assert "Same scores as" not in out
 
 
 def test_a_page_is_of_all_benchmarks(call, tiny):

@@ -20,12 +20,13 @@ OWN_MARK = "→ "  # marks your own measures
 ANSWERS_NOTE = (
     "The tasks are fixed, and the models are random: the answers hold for other seeds of the same "
     "networks. May be best: in 95 % of repetitions with other seeds, the truly best measure is in "
-    "the list. Differences: the 95 % intervals of a row hold together. Measures with equal scores "
-    "in every task are one entry."
+    "the list. Differences: the 95 % intervals hold together with all measures of a row. Measures "
+    "with equal scores in every task count once."
 )
 MEASURES_NOTE = (
-    "* may be the best of the column; + and − surely better and worse than the baseline. Largest "
-    "shortfall: the largest distance from the best score of a column."
+    "* may be the best of the column; + and − better and worse than the baseline, by the intervals "
+    "that hold together with all measures. Largest shortfall: the largest distance from the best "
+    "score of a column."
 )
 Labels = Mapping[str, str]
 
@@ -48,11 +49,20 @@ def _format_bound(value: float) -> str:
     return _format_decimals(value, next(shown, 2))
 
 
+def format_difference(interval: Interval) -> str:
+    """Return a difference with its sign: "+0.15"."""
+    value = format_score(interval.value)
+    return value if value.startswith("−") else f"+{value}"
+
+
+def format_ends(interval: Interval) -> str:
+    """Return the ends of an interval: "0.05 to 0.24"."""
+    return f"{_format_bound(interval.low)} to {_format_bound(interval.high)}"
+
+
 def format_interval(interval: Interval) -> str:
     """Return a difference with its interval: "+0.15 (0.05 to 0.24)"."""
-    value, (low, high) = format_score(interval.value), map(_format_bound, interval[1:])
-    sign = "" if value.startswith("−") else "+"
-    return f"{sign}{value} ({low} to {high})"
+    return f"{format_difference(interval)} ({format_ends(interval)})"
 
 
 def line_label(line: MeasureAnswer, labels: Labels) -> str:
@@ -117,11 +127,8 @@ def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
             names = [line_label(line, labels) for line in answer.best]
             words = answer.question.words
             if len(names) > MAX_BEST:
-                count, total = (
-                    sum(len(line.measures) for line in lines_)
-                    for lines_ in (answer.best, answer.measures)
-                )
-                lines.append(f"To know {words}: {count} of {total} measures may be the best.")
+                count = f"{len(names)} of {len(answer.measures)}"
+                lines.append(f"To know {words}: {count} measures may be the best.")
             else:
                 verb = "is the best measure" if len(names) == 1 else "may be the best measures"
                 lines.append(f"To know {words}: {join_words(names)} {verb}.")

@@ -20,7 +20,7 @@ LEADERBOARD_EXAMPLES = (
 )
 
 
-@output_command(page="Write a page with the ranking to this file.")
+@output_command(page="Write a page with the ranking to this file.", has_summary=True)
 def leaderboard_command(
     progress: bool,
     scores: list[Path] | None = None,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..base.text import check_choice
+from ..base.text import check_choice, escape_control_characters
 from .choices import FORMATS, LAYOUT_WORDS, TEXT_FORMATS
 from .ending import (
     report_failures,
@@ -191,6 +191,7 @@ def output_command(
     resumed: str = "",
     needs: tuple[str, ...] = (),
     can_refuse: bool = False,
+    has_summary: bool = False,
     layouts: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., int]]:
     """Make a command from a function that returns its output: a comparison, an evidence, the result
@@ -204,7 +205,8 @@ def output_command(
     parameter with the file that the function writes; ``folder``: the same for a folder.
     ``resumed``: the noun for saved results of an interrupted run, if the same command resumes the
     run. ``needs``: packages that the function needs. ``can_refuse``: the exit code can be an
-    answer, so the command has ``--exit-zero``. ``layouts``: the choices of ``--layout``, which
+    answer, so the command has ``--exit-zero``. ``has_summary``: print the summary of the result on
+    standard error if the table goes to a file. ``layouts``: the choices of ``--layout``, which
     selects the rows of a table beside ``--columns``.
     """
 
@@ -243,6 +245,8 @@ def output_command(
                 content = function(**words, **{name: injected[name] for name in injected_names})
                 if not quiet and (kind != "table" or output is not None):
                     _print_first_lines(content)
+                if has_summary and output is not None and not quiet:
+                    print(escape_control_characters(content.summary(), keep="\n"), file=sys.stderr)
                 try:
                     write_output(content, kind, output, layout=layout, columns=columns)
                 # An output file that cannot be stored does not prevent other outputs.
@@ -298,7 +302,6 @@ def _layout_option(layouts: Sequence[str]) -> Any:
 def _print_first_lines(content: Any) -> None:
     """Print on standard error what a table would show first: the first line of an output, or the
     caveats of a comparison."""
-    from ..base.text import escape_control_characters
     from ..comparison.comparison import Comparison
     from ..report.output import Output
 

@@ -27,7 +27,9 @@ RANK_EXAMPLES = (
 )
 
 
-@output_command(save="save", page="Write the whole leaderboard as a page to this file.")
+@output_command(
+    save="save", page="Write the whole leaderboard as a page to this file.", has_summary=True
+)
 def rank_command(
     measures: list[str],
     context: typer.Context,

@@ -37,6 +37,7 @@ def tables_to_latex(parts: Sequence[Any]) -> str:
     blocks = (
         "\n".join(_latex_table(part) if isinstance(part, TextTable) else _latex_comment(str(part)))
         for part in parts
+        if part != ""
     )
     return _join_blocks(chain([needs], blocks))
 
@@ -50,6 +51,8 @@ def _markdown_table(table: TextTable) -> Iterator[str]:
     yield _markdown_row([_escape_markdown(cell) for cell in table.header])
     yield _markdown_row(["--:" if column in table.right else "---" for column in range(width)])
     yield from (_markdown_row([_escape_markdown(cell) for cell in row]) for row in table.rows)
+    if table.note:
+        yield f"\n{_escape_markdown(table.note)}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -64,6 +67,9 @@ def _latex_table(table: TextTable) -> Iterator[str]:
         yield _latex_row(table.header)
         yield r"\midrule"
     yield from map(_latex_row, table.rows)
+    if table.note:
+        yield r"\midrule"
+        yield rf"\multicolumn{{{len(columns)}}}{{l}}{{{_escape_latex(table.note)}}} \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
 

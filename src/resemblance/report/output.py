@@ -412,7 +412,9 @@ def _printable_lines(part: Any, width: int | None) -> Iterator[Any]:
 
     if isinstance(part, TextTable):
         yield from render_table(part, width)
-        return
+        if not part.note:
+            return
+        part = part.note
     style = part.style if isinstance(part, Text) else ""
     for line in escape_control_characters(str(part), keep="\n").split("\n"):
         yield from (Text(text, style=style) for text in _fold_line(line, width))

@@ -20,7 +20,8 @@ class TextTable(NamedTuple):
 
     A table too wide for the terminal is folded between words, then split into parts that repeat the
     first column. With ``as_blocks`` every row becomes a block of lines instead, for rows of
-    sentences. ``tones``: cells to colour on a terminal, as (row, column, tone).
+    sentences. ``tones``: cells to colour on a terminal, as (row, column, tone). ``note``: a
+    sentence below the rows, which LaTeX keeps inside the table.
     """
 
     header: tuple[str, ...]
@@ -29,6 +30,7 @@ class TextTable(NamedTuple):
     has_header: bool = True
     as_blocks: bool = False
     tones: tuple[tuple[int, int, str], ...] = ()
+    note: str = ""
 
 
 def render_table(table: TextTable, width: int | None = None) -> Iterator[Any]:

@@ -62,13 +62,16 @@ def plain_table(
     header_row: bool = True,
     as_blocks: bool = False,
     tones: Iterable[tuple[int, int, str]] = (),
+    note: str = "",
 ) -> TextTable:
     """Return a table with a line below the header.
 
     See :class:`resemblance.report.tables.TextTable`.
     """
     cells = tuple(tuple(row) for row in rows)
-    return TextTable(tuple(header), cells, frozenset(right), header_row, as_blocks, tuple(tones))
+    return TextTable(
+        tuple(header), cells, frozenset(right), header_row, as_blocks, tuple(tones), note
+    )
 
 
 def text_table(

@@ -3,12 +3,13 @@ baseline, question by question."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from resemblance.base.formatting import format_duration, format_number, join_words
+from resemblance.base.formatting import count_with_noun, format_duration, format_number, join_words
 from resemblance.base.results import BaseResult
 from resemblance.base.text import check_choice, did_you_mean
 from resemblance.catalogue import get_measures
@@ -19,7 +20,7 @@ from resemblance.sections.figures import FIGURE_TYPES
 from resemblance.sections.result import Result
 
 from .. import SUITES
-from ..answer_tables import format_interval, format_score
+from ..answer_tables import format_difference, format_ends, format_score, networks_sentence
 from ..answers import BASELINE, Answer, Interval
 from ..packs import Pack
 from ..study import StageProgress
@@ -35,24 +36,32 @@ from .subsets import (
 )
 from .trivial import size_alone
 
-TABLE_HEADER = ("you want to know", "score", "against", "difference, 95 %", "verdict")
+MIN_SHARE_OF_EQUAL_SCORES = 0.75  # of the questions, for a sentence on a measure with equal scores
+INTERVALS_NOTE = (
+    "difference: from the baseline. low and high: the 95 % interval of this comparison alone. "
+    "low_together and high_together: the 95 % interval that holds together with all measures."
+)
 
 
 class QuestionVerdict(NamedTuple):
     """How a measure answers a question, compared with a baseline.
 
-    ``score``: None with a ``reason`` if the measure has no answer. ``difference``: from the score
-    of the baseline, with a 95 % interval for this comparison alone; None without intervals.
-    ``may_be_best``: no other measure is ahead by more than chance. ``equals``: labels of measures
-    with equal scores in all tasks. ``size_alone``: the score of size alone, a trivial measure.
+    ``quality``: the unit of the score. ``score``: None with a ``reason`` if the measure has no
+    answer. ``difference``: from the score of the baseline, with a 95 % interval for this comparison
+    alone. ``together``: the same difference, with an interval that holds together with all
+    measures. Both are None without intervals. ``may_be_best``: no other measure is ahead by more
+    than chance. ``equals``: labels of measures with equal scores in all tasks. ``size_alone``: the
+    score of size alone, a trivial measure.
     ``is_baseline``: the measure is the baseline itself.
     """
 
     question: str
     words: str
+    quality: str
     score: float | None
     baseline: float | None
     difference: Interval | None = None
+    together: Interval | None = None
     may_be_best: bool | None = None
     equals: tuple[str, ...] = ()
     size_alone: float | None = None
@@ -62,7 +71,7 @@ class QuestionVerdict(NamedTuple):
     @property
     def verdict(self) -> str:
         """One of "better", "worse", "no difference", "equal", "baseline", "no score" and "no
-        interval"."""
+        interval", by the interval of this comparison alone."""
         if self.score is None:
             return "no score"
         if self.is_baseline:
@@ -95,12 +104,14 @@ class RankedMeasures(BaseResult):
     """The verdicts on measures, returned by :func:`resemblance.bench.rank`.
 
     ``measures``: the verdicts on every measure. ``scores``: of the measures on the packs.
+    ``networks``: how many measures differ from the baseline with networks as the random unit.
     ``ranking``: the whole leaderboard, for the page; None for a single benchmark, where the page
     shows the records.
     """
 
     measures: tuple[MeasureVerdicts, ...]
     scores: tuple[PackScores, ...]
+    networks: str = ""
     ranking: Result | None = None
     caveats: tuple[str, ...] = ()
     _tagged: ClassVar[Mapping[str, type]] = FIGURE_TYPES
@@ -112,18 +123,20 @@ class RankedMeasures(BaseResult):
 
     def summary(self) -> str:
         """Return the verdicts in words, a paragraph per measure."""
-        return "\n".join((*map(verdict_sentences, self.measures), *self.caveats))
+        sentences = map(verdict_sentences, self.measures)
+        return "\n".join(filter(None, (*sentences, self.networks, *self.caveats)))
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record per measure and question."""
         return [_verdict_record(m, v) for m in self.measures for v in m.verdicts]
 
     def _table_parts(self) -> list[Any]:
-        parts = [part for m in self.measures for part in (*_report_parts(m), "")]
+        parts = [part for m in self.measures for part in (*_report_parts(m, self.networks), "")]
         return [*parts, *self.caveats]
 
     def _document(self) -> dict[str, Any]:
-        return {"verdicts": self.records(), "caveats": list(self.caveats)}
+        texts = {"intervals": INTERVALS_NOTE, "networks": self.networks}
+        return {"verdicts": self.records(), **texts, "caveats": list(self.caveats)}
 
     def _page(self) -> Result | None:
         return self.ranking
@@ -145,7 +158,8 @@ def rank(
     fixed, and the models are random: a verdict holds for other seeds of the same networks. The
     score of a question is the mean over networks of the mean score over tasks. The interval of the
     difference from the baseline follows from the scores without each seed (see
-    ``resemblance.significance.jackknife``) and holds for this comparison alone.
+    ``resemblance.significance.jackknife``). A verdict follows from the interval of the comparison
+    alone; a second interval holds together with all measures of the leaderboard.
 
     Parameters
     ----------
@@ -206,7 +220,8 @@ def verdicts_on_board(
     caveats = tuple(filter(None, [unranked_tasks_sentence(board, tasks)]))
     own = {verdicts.spec: verdict_sentences(verdicts) for verdicts in found}
     page = None if benchmark else page_of_board(board, answers, own, caveats)
-    return RankedMeasures(found, scores, page, caveats)
+    networks = networks_sentence(answers, board.labels)
+    return RankedMeasures(found, scores, networks, page, caveats)
 
 
 def _measure_verdicts(
@@ -230,6 +245,7 @@ def _verdict(
     verdict = QuestionVerdict(
         answer.question.name,
         answer.question.words,
+        answer.question.quality,
         line.score if line else None,
         other.score if other else None,
         size_alone=size.score if size else None,
@@ -238,7 +254,9 @@ def _verdict(
     if line is None:
         return verdict._replace(reason=answer.missing.get(spec, "the measure was not scored here"))
     equals = tuple(labels.get(m, m) for m in line.measures if m != spec)
-    return verdict._replace(difference=line.single, may_be_best=line.may_be_best, equals=equals)
+    return verdict._replace(
+        difference=line.single, together=line.joint, may_be_best=line.may_be_best, equals=equals
+    )
 
 
 def _packs_of_suite(packs: Sequence[Pack], benchmark: str | None) -> list[Pack]:
@@ -287,8 +305,7 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
         yield f"the baseline, which the other measures are compared with: {own_scores}."
     for word in ("better", "worse"):
         for v in by_verdict.get(word, ()):
-            assert v.difference is not None
-            yield f"{word} than {name} at telling {v.words}: {format_interval(v.difference)}."
+            yield f"{word} than {name} at telling {v.words}: {_both_intervals(v)}."
     if same := by_verdict.get("no difference"):
         yield f"No significant difference from {name} at telling {_words_of(same)}."
     if equal := by_verdict.get("equal"):
@@ -323,6 +340,25 @@ def _missing_answers_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]
         yield f"No answer to {_words_of(group)}: {reason}."
 
 
+def _both_intervals(verdict: QuestionVerdict) -> str:
+    """Return the difference with both intervals: "+0.04 (0.01 to 0.08 alone, −0.03 to 0.12 together
+    with all measures)"."""
+    if verdict.difference is None:
+        return ""
+    ends = f"{format_ends(verdict.difference)} alone"
+    if verdict.together is not None:
+        ends += f", {format_ends(verdict.together)} together with all measures"
+    return f"{format_difference(verdict.difference)} ({ends})"
+
+
+def _only_alone(verdict: QuestionVerdict) -> str:
+    """Return " alone" if the interval together with all measures does not show the difference."""
+    together = verdict.together
+    if verdict.verdict not in ("better", "worse") or together is None:
+        return ""
+    return "" if together.is_better or together.is_worse else " alone"
+
+
 def _words_of(verdicts: Iterable[QuestionVerdict]) -> str:
     return join_words(v.words for v in verdicts)
 
@@ -332,41 +368,50 @@ def _baseline_score(verdict: QuestionVerdict, name: str) -> str:
 
 
 def _equal_measures_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]:
-    """Yield a sentence if other measures have equal scores in every question with a score."""
-    sets = [set(v.equals) for v in verdicts if v.score is not None]
-    if sets and (labels := sorted(set.intersection(*sets))):
-        yield f"It has the same scores as {join_words(labels)} everywhere: is it the same measure?"
+    """Yield a sentence on the other measures with equal scores in all or nearly all questions."""
+    scored = [v for v in verdicts if v.score is not None]
+    counts = Counter(label for v in scored for label in v.equals)
+    most = max(counts.values(), default=0)
+    if most and most >= MIN_SHARE_OF_EQUAL_SCORES * len(scored):
+        labels = join_words(sorted(label for label, count in counts.items() if count == most))
+        questions = count_with_noun(len(scored), "question")
+        yield f"Same scores as {labels} in {most} of {questions}: is it the same measure?"
 
 
-def _report_parts(measure: MeasureVerdicts) -> Iterator[Any]:
+def _report_parts(measure: MeasureVerdicts, networks: str) -> Iterator[Any]:
     yield from _labeled_lines(measure)
     rows = [
         (
-            v.words,
+            f"{v.words} ({v.quality})",
             "–" if v.score is None else format_score(v.score),
-            "–" if v.baseline is None else f"{measure.baseline} {format_score(v.baseline)}",
-            "–" if v.difference is None else format_interval(v.difference),
-            v.verdict + ", may be the best" * bool(v.may_be_best),
+            "–" if v.baseline is None else format_score(v.baseline),
+            "–" if v.difference is None else format_difference(v.difference),
+            "–" if v.difference is None else format_ends(v.difference),
+            "–" if v.together is None else format_ends(v.together),
+            f"{v.verdict}{_only_alone(v)}{', may be the best' * bool(v.may_be_best)}",
         )
         for v in measure.verdicts
     ]
-    yield plain_table(TABLE_HEADER, rows, right=(1,))
+    scores, ends = (measure.label, measure.baseline), ("alone, 95 %", "together, 95 %")
+    heads = ("you want to know (unit)", *scores, "difference", *ends, "verdict")
+    yield plain_table(heads, rows, right=(1, 2, 3), note=networks)
     times = f", {format_number(measure.times, 2)} times that of {measure.baseline}"
     yield f"CPU time: {format_duration(measure.seconds)}{times if measure.times else ''}."
 
 
 def _verdict_record(measure: MeasureVerdicts, verdict: QuestionVerdict) -> dict[str, Any]:
-    low_high = verdict.difference or (None, None, None)
     return {
         "spec": measure.spec,
         "label": measure.label,
         "question": verdict.question,
         "words": verdict.words,
+        "quality": verdict.quality,
         "verdict": verdict.verdict,
         "score": verdict.score,
         "baseline": measure.baseline,
         "baseline_score": verdict.baseline,
-        **dict(zip(("difference", "low", "high"), low_high)),
+        **dict(zip(("difference", "low", "high"), verdict.difference or (None,) * 3)),
+        **dict(zip(("low_together", "high_together"), (verdict.together or (None,) * 3)[1:])),
         "may_be_best": verdict.may_be_best,
         "size_alone": verdict.size_alone,
         "same_scores_as": ", ".join(verdict.equals),
