@@ -101,11 +101,11 @@ def test_counts_are_of_models_and_of_every_comparison_once(result):
     language = 2 * (6 + 4 * 6)  # two poolings
     counts = {
         "measures": "3",
-        "ranked tasks": str(len(result.ranks())),
-        "comparisons": str(3 * (graphs + language)),
+        "ranked tasks": f"{len(average_readings(result.ranks()))} (means of 11 readings)",
+        "comparisons of different representations": str(3 * (graphs + language)),
     }
     assert {name: result.facts[name] for name in counts} == counts
-    assert result.facts["models"].startswith("14: ")
+    assert result.facts["models"].startswith("14 compared: ")
 
 
 def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):

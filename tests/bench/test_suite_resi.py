@@ -437,10 +437,18 @@ def test_a_model_is_counted_once_whatever_its_layers_are_called():
     ]
     nested = [replace(s, layers={f"b/{name}": x for name, x in s.layers.items()}) for s in models]
     results = [evaluate(of, measures=["cka"]) for of in (models, nested)]
-    assert [r.facts["models"].partition(":")[0] for r in results] == ["3", "3"]
+    assert [r.facts["models"].split()[0] for r in results] == ["3", "3"]
     figures = [next(f for f in r["layers"].figures if isinstance(f, Choice)) for r in results]
     names = [figure.maps[0].rows for figure in figures]
     assert names[1] == tuple(f"b/{name}" for name in names[0])
+
+
+def test_a_group_that_is_not_compared_is_named():
+    members = {name: (strength, [{"test": 0.9}] * 2) for name, strength in (("0%", 0), ("9%", 1))}
+    groups = choose_groups(("labels", "d", "s", "a"), members)
+    result = result_of(assess(noise_walk(models=3), measures=["cka"])._replace(groups=groups))
+    sentence = "Label randomization 9%, d · s · a (its accuracies overlap with those of 0%)."
+    assert f"Groups that are not compared: {sentence}" in result.caveats
 
 
 def test_names_with_slashes_do_not_mix_cells():

@@ -224,7 +224,7 @@ def _ranking_table(overview: ScoreOverview, groups: TaskFilters, kind: str) -> T
     return Table.of(
         records,
         "ranking",
-        "Mean ranks",
+        "Mean ranks of a trial, in the order of the list" if overview.is_trial else "Mean ranks",
         MEAN_RANKS_NOTE,
         signs=measure_signs(overview, overview.order),
         hints=dict.fromkeys(means, f"mean rank in this {kind}"),

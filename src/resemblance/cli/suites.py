@@ -385,13 +385,15 @@ def _status_command(benchmarks: Benchmarks) -> Callable[..., int]:
 
 
 def _format_study_status(study: Path, state: StudyStatus) -> str:
-    self_note = f", including {state.alone} of a representation with itself" if state.alone else ""
+    self_note = f", and {state.alone} of a representation with itself" if state.alone else ""
     planned_note = f" of {state.planned}" if state.planned else ""
     lines = {
         f"models from {state.models}": state.models,
         f"{state.trained}{planned_note} models trained": state.trained or state.planned,
         f"{state.parts} finished parts": state.parts,
-        f"{state.comparisons} comparisons{self_note}": state.comparisons,
+        f"{state.comparisons - state.alone} comparisons of different representations{self_note}": (
+            state.comparisons
+        ),
     }
     return "\n".join(
         [

@@ -20,6 +20,7 @@ from resemblance.sections.headlines import (
     headline,
     warn_few_models,
 )
+from resemblance.sections.ranks import average_readings
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Table
 
@@ -87,7 +88,10 @@ QUALITY_CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 # The words of a task.
 TASK_KEY_NAMES = ("test", "quality", "domain", "dataset", "architecture", "pooling")
-TASK_DEFINITION = "A task is one test on one architecture with one quality."
+TASK_DEFINITION = (
+    "A task is one test on one architecture with one quality. The ranks of several readings of the "
+    "same models, such as two poolings, are averaged to one task."
+)
 
 
 def evaluate(
@@ -249,7 +253,7 @@ def task_title(cell: Sequence[str]) -> str:
     """Return the display name of a task: test and quality, then models."""
     test, quality, *family = cell
     word = quality.removeprefix("spearman").strip("_")
-    addition = "" if word in test else f" ({word})"
+    addition = "" if word in test else f" ({QUALITY_TITLES[test].get(quality, word)})"
     return f"{TEST_TITLES.get(test, test)}{addition}, {ModelFamily(*family)}"
 
 
@@ -345,20 +349,19 @@ def group_table(groups: Iterable[ModelGroup]) -> Table:
 def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[str, str]:
     """Return the numbers of measures, ranked tasks and comparisons.
 
-    A comparison is a pair of different representations, counted once per measure, or twice for an
-    asymmetric measure.
+    A task can be the mean of several readings of the same models. A comparison is a pair of
+    different representations, counted once per measure, or twice for an asymmetric measure.
     """
     pairs = set[tuple[str, ...]]()
     for part in evaluation.parts():
         pairs |= {(*part.family, *sorted(pair)) for pair in combinations(part.comparison.rows, 2)}
     orders = sum(1 if info.symmetric else 2 for info in evaluation.measures)
-    counts = {
-        "measure": len(evaluation.measures),
-        "ranked task": len(overview.ranks),
-        "comparison": len(pairs) * orders,
-    }
+    n_tasks, n_readings = len(average_readings(overview.ranks)), len(overview.ranks)
+    averaged = f" (means of {n_readings} readings)" if n_readings > n_tasks else ""
     return {
-        f"{word}{'' if count == 1 else 's'}": format_count(count) for word, count in counts.items()
+        "measures": format_count(len(evaluation.measures)),
+        "ranked tasks": f"{format_count(n_tasks)}{averaged}",
+        "comparisons of different representations": format_count(len(pairs) * orders),
     }
 
 
@@ -380,7 +383,7 @@ def _evaluated_models_facts(evaluation: Evaluation) -> dict[str, str]:
     seeds = {name.rpartition("/seed")[2] for *_, name in models if "/seed" in name}
     return {
         "data sets": ", ".join(dict.fromkeys(dataset for dataset, _ in names)) or "none",
-        "models": f"{len(models)}: {architectures or 'none'}",
+        "models": f"{len(models)} compared: {architectures or 'none'}",
         **({"seeds": str(len(seeds))} if seeds else {}),
     }
 
@@ -403,6 +406,7 @@ def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
         samples_note if samples else "",
         f"Left out: {folders}." if folders else "",
         training_note,
+        _left_out_groups_remark(evaluation.groups),
         _unranked_tasks_remark(evaluation),
     )
     return tuple(filter(None, texts))
@@ -421,16 +425,24 @@ def _untrained_models_remark(reasons: Mapping[str, str]) -> str:
     return f"{len(reasons)} models could not be trained: {listing}." if reasons else ""
 
 
+def _left_out_groups_remark(groups: Iterable[ModelGroup]) -> str:
+    """Return a sentence that lists the groups of models that are not compared; "" without such
+    groups."""
+    names = [
+        f"{TEST_TITLES[g.test]} {g.name}, {_group_family(g)} ({g.note.removeprefix('left out: ')})"
+        for g in groups
+        if not g.kept
+    ]
+    return f"Groups that are not compared: {'; '.join(names)}." if names else ""
+
+
 def _unranked_tasks_remark(evaluation: Evaluation) -> str:
     """Return a sentence that lists the tasks without a ranking, because the expected differences
     are mostly noise."""
     if evaluation.options.protocol == "resi-code":
         return ""
     return page.noise_remark(
-        {
-            f"{ModelFamily(*family)}, {QUALITY_TITLES[test].get(quality, quality)}": reliability
-            for (test, quality, *family), reliability in evaluation.reliabilities().items()
-        }
+        {task_title(cell): value for cell, value in evaluation.reliabilities().items()}
     )
 
 
