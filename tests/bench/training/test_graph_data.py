@@ -216,6 +216,17 @@ def test_a_library_downloads_what_is_missing_into_the_folder_that_is_read(tmp_pa
         assert np.array_equal(graphs.read(dataset, tmp_path, strict=False).x, data.x)
 
 
+def test_a_failed_download_names_the_files_to_fetch(tmp_path, monkeypatch):
+    def connect(root, name):
+        raise OSError("Cannot connect to host github.com:443")
+
+    made = types.SimpleNamespace(Planetoid=connect)
+    monkeypatch.setitem(sys.modules, "torch_geometric.datasets", made)
+    match = r"cora/raw.* is missing.*get it from https.*and put the files into .*Cannot connect"
+    with pytest.raises(ValueError, match=match):
+        graphs.read("cora", tmp_path, download=True)
+
+
 def test_without_ogb_nothing_is_downloaded(tmp_path, monkeypatch):
     monkeypatch.setattr(graphs.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"edge.csv.gz is missing.*install the package ogb"):

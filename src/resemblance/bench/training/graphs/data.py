@@ -178,15 +178,18 @@ def _read_cached_graph(
 
 
 def _download_graphs(dataset: str, folder: Path) -> str:
-    """Download a data set into a folder with PyTorch Geometric or OGB. Return a remedy if the
-    library is not installed, otherwise an empty text."""
-    if dataset == "cora":
-        import_optional("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
-    elif dataset == "flickr":
-        import_optional("torch_geometric.datasets").Flickr(str(folder / "flickr"))
-    elif importlib.util.find_spec("ogb") is None:
+    """Download a data set into a folder with PyTorch Geometric or OGB. Return the reason, or a
+    remedy, if the download fails or the library is not installed; otherwise an empty text."""
+    if dataset == "ogbn-arxiv" and importlib.util.find_spec("ogb") is None:
         return ", or install the package ogb, which can download it"
-    else:
-        library = importlib.import_module("ogb.nodeproppred")
-        library.NodePropPredDataset("ogbn-arxiv", root=str(folder))
+    try:
+        if dataset == "cora":
+            import_optional("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
+        elif dataset == "flickr":
+            import_optional("torch_geometric.datasets").Flickr(str(folder / "flickr"))
+        else:
+            library = importlib.import_module("ogb.nodeproppred")
+            library.NodePropPredDataset("ogbn-arxiv", root=str(folder))
+    except OSError as error:  # no network
+        return f", and put the files into that folder (the download failed: {error})"
     return ""
