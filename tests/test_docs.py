@@ -332,9 +332,10 @@ def test_the_design_page_names_files_that_exist() -> None:
 
 
 def test_citations_in_pages_are_in_the_bibliography() -> None:
+    entries = (DOCS / "references.md").read_text("utf-8")
     for page in PAGES:
         for key in re.findall(r"\]\(references\.md#(\w+)\)", page.read_text()):
-            assert key in bibliography(), f"{name_of(page)}: {key}"
+            assert f'<a id="{key}"></a>' in entries, f"{name_of(page)}: {key}"
     linked = generate.linked("([A 2019](references.md#a2019)) [B (2020)](references.md#b2020)")
     assert linked == "{cite:p}`a2019` {cite:t}`b2020`"
 

@@ -22,6 +22,7 @@ from resemblance import bench
 from resemblance.report import write_page
 
 TABLE = re.compile(r"(?ms)^<!-- table: .*?^<!-- end -->")
+BIBLIOGRAPHY = "```{eval-rst}\n.. bibliography::\n   :all:\n```"  # in place of its table
 IN_PARENTHESES = re.compile(r"\(\[[^\]]*\]\(references\.md#(\w+)\)\)")
 IN_TEXT = re.compile(r"\[[^\]]*\]\(references\.md#(\w+)\)")
 
@@ -50,7 +51,9 @@ def project_pages(folder: Path) -> None:
 def linked(text: str) -> str:
     """Return a page with what only the built pages have: links from the tables to the pages of
     measures, which the sidebar lists next to the table of all, and citations that lead to their
-    entries."""
+    entries in the bibliography."""
+    if "<!-- table: references -->" in text:
+        return TABLE.sub(lambda match: BIBLIOGRAPHY, text)
     names = "|".join(sorted((m.name for m in rs.list_measures()), key=len, reverse=True))
     name = re.compile(rf"^\| `({names})`", flags=re.MULTILINE)
     pages = f"\n\n{sidebar()}\n" if "<!-- table: measures -->" in text else ""

@@ -32,6 +32,8 @@ import resemblance as rs
 from resemblance.base.formatting import format_fixed
 from resemblance.bench.scoring import score
 from resemblance.catalogue import get_measures
+from resemblance.citations import bibliography
+from resemblance.report.citing import format_reference
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -104,7 +106,16 @@ def stored_table(path: Path) -> str:
     return re.sub(r"\A<!--.*?-->\s*", "", path.read_text("utf-8")).strip()
 
 
+def references() -> str:
+    """Return a line per work of the bibliography, with an anchor; the built page has the
+    bibliography of Sphinx in its place."""
+    entries = {key: format_reference(key) for key in bibliography()}
+    by_author = sorted(entries.items(), key=lambda entry: entry[1])
+    return "\n".join(f'- <a id="{key}"></a>{text}' for key, text in by_author)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "references": references,
     "measures": all_measures,
     "chance": chance,
     "same-name": same_name,
