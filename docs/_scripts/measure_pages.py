@@ -229,7 +229,10 @@ def change_table(m: rs.Measure) -> str:
     """Return which claims differ when one parameter has another value than its default."""
     rows = []
     for name, value in settings(m):
-        variant = m.with_parameters(**{name: value})
+        try:
+            variant = m.with_parameters(**{name: value})
+        except ValueError:  # the value goes with another value of a second parameter
+            continue
         claims = [
             claim(c, getattr(variant, c)) for c in TITLES if getattr(variant, c) != getattr(m, c)
         ]
