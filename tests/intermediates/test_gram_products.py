@@ -68,7 +68,7 @@ def test_a_score_depends_neither_on_the_other_layers_nor_on_the_other_measures()
 
 def test_the_plan_of_a_language_model_holds_no_gram_matrix():
     forecast = intermediates_used(rs.get_measure(DEBIASED), 10_000, 4096)
-    assert sum(forecast.values()) < 1e6  # a Gram matrix takes 8e8 bytes, a layer 3e8
+    assert sum(forecast.values()) < 1e7  # a Gram matrix takes 8e8 bytes, a layer 3e8
 
 
 def test_the_progress_bar_moves_while_all_pairs_are_computed_together():
