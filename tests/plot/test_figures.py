@@ -148,6 +148,11 @@ def wider(line: Line) -> Line:
     return line._replace(intervals=tuple((low, high + 0.05) for low, high in line.intervals))
 
 
+TWO_DASHED = DASHED._replace(
+    lines=(*DASHED.lines, moved(DASHED.lines[1], 0.1)._replace(name="ceiling"))
+)
+
+
 def with_gap(line: Line) -> Line:
     return line._replace(points=(line.points[0], (0.5, np.nan), line.points[2]))
 
@@ -178,6 +183,14 @@ BROKEN = [  # a figure of a page, what matplotlib draws in its place, and the ch
     (CHART, CHART._replace(x="loss"), WORDS),
     (POINTS, POINTS._replace(lines=(LINES[0]._replace(intervals=()), LINES[1])), SAME_NUMBERS),
     (DASHED, DASHED._replace(lines=(LINES[0], moved(DASHED.lines[1], 0.1))), SAME_NUMBERS),
+    (
+        TWO_DASHED,  # the mean of the dashed lines stays
+        TWO_DASHED._replace(
+            lines=(LINES[0], moved(TWO_DASHED.lines[1], 0.05), moved(TWO_DASHED.lines[2], -0.05))
+        ),
+        SAME_NUMBERS,
+    ),
+    (DASHED, DASHED._replace(lines=LINES[:1]), SAME_NUMBERS),
     (CHART, CHART._replace(lines=(with_gap(LINES[0]), LINES[1])), MISSING),
     (PLANE, PLANE._replace(lines=(moved(PLANE.lines[0], 0.5), PLANE.lines[1])), SAME_NUMBERS),
     (PLANE, PLANE._replace(lines=PLANE.lines[:1]), SAME_NUMBERS),

@@ -351,11 +351,17 @@ def _chart_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
         yield from _differences(
             np.array(_numbers(" ".join(paths))).reshape(-1, 3), painted, "intervals"
         )
-    dotted = [line.get_ydata() for line in ax.lines if line.get_linestyle() == ":"]
-    for group in dashed:
-        chance = np.mean([y for y in dotted if len(y)], axis=0)
-        page_y = _path_starts(_elements(group, "marks"))[:, 1]
-        yield from _differences(page_y, to_y(chance), "dashed lines")
+    dotted = [line.get_data() for line in ax.lines if line.get_linestyle() == ":"]
+    dotted = [np.asarray(points, dtype=float) for points in dotted if len(points[0])]
+    if len(dashed) == 1 < len(dotted):  # the page shows the mean chance level of all lines
+        page_y = _path_starts(_elements(dashed[0], "marks"))[:, 1]
+        yield from _differences(page_y, to_y(np.mean(dotted, axis=0)[1]), "dashed lines")
+        return
+    if dashed and len(dashed) != len(dotted):
+        yield f"{len(dashed)} dashed lines on the page, {len(dotted)} by matplotlib"
+    for group, (x, y) in zip(dashed, dotted):
+        places = np.column_stack([to_x(x), to_y(y)])
+        yield from _differences(_path_starts(_elements(group, "marks")), places, "dashed lines")
 
 
 def _plane_problems(groups: Sequence[Element], lines: Sequence[Any]) -> Problems:
