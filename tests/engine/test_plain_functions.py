@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import pickle
-from concurrent.futures import ProcessPoolExecutor
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -219,6 +221,22 @@ def test_unequal_widths_are_recorded_and_other_errors_name_the_function_and_the_
     with pytest.raises(KeyError) as caught:
         rs.compare(wide, wide, measures=picky, progress=False)
     assert caught.value.__notes__[0].startswith("picky was called with X (40, 12) and Y (40, 12);")
+
+
+def test_an_exception_in_one_thread_waits_for_the_others_and_releases_caches(pair):
+    calls = itertools.count()
+
+    def failing(X, Y):
+        if (call := next(calls)) == 5:  # after the arrays that show the direction
+            raise KeyError("a mistake")
+        time.sleep(0.3 * (call > 2))
+        return row_cosine(X, Y)
+
+    layers = [rs.Representation(pair[0] + k, f"{k}") for k in range(6)]
+    with ThreadPoolExecutor(3) as pool, pytest.raises(KeyError):
+        rs.compare(layers, measures=[failing, "rsa"], jobs=pool, block_size=1, progress=False)
+    sizes = [np.size(value) for layer in layers for value in layer.cache.values()]
+    assert max(sizes, default=0) <= 1
 
 
 def test_a_check_tells_what_to_declare():

@@ -193,6 +193,8 @@ def run_calls(
     finally:
         for future in pending:
             future.cancel()
+        if isinstance(executor, ThreadPoolExecutor):
+            wait(pending)  # a running thread would fill the shared caches after their release
         if pool and executor not in (pool, pool.pool):
             pool.pool.shutdown(cancel_futures=True)
 
