@@ -493,10 +493,16 @@ def test_an_unrelated_model_is_no_evidence_of_wrong_pairs(seed):
     assert (result.decision, result.code) == ("re-embed", 1)
 
 
-def test_equal_files_are_a_caveat():
+def test_equal_files_are_a_caveat(folder, capsys):
     words = "are equal to the last bit: probably the same file twice"
-    assert upgrade(*SAME.values()).caveats[0].startswith(f"'old' and 'new' {words}")
-    assert rs.drift(DOCUMENTS, DOCUMENTS.copy(), n_resamples=10).caveats[0].endswith(words)
+    assert run(["drift", *["old_queries.npy"] * 2, "--n-resamples", "10"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"Note: the reference and the current version {words}.\n")
+    pairs = ["old_documents.npy", "old_documents.npy", "old_queries.npy", "old_queries.npy"]
+    assert run(["upgrade-index", *pairs]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    sides = ("old and new", "old_queries and new_queries")
+    assert lines[1:3] == [f"Note: {side} {words}." for side in sides]
     arrays = {"a": QUERIES, "b": QUERIES + 1, "a2": QUERIES.copy()}
     evidence = rs.evidence(arrays, measures="cka", n_permutations=9, progress=False)
     assert evidence.caveats[0] == f"'a' and 'a2' {words}"

@@ -156,24 +156,32 @@ def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     )
 
 
-def equal_data_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return which representations of different names are equal to the last bit; () for none."""
-    candidates: dict[tuple[object, ...], list[list[Representation]]] = {}
-    for r in representations:
+def equal_data_caveats(
+    representations: Sequence[Representation], roles: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return which representations are equal to the last bit; () for none.
+
+    ``roles``: a phrase for each representation, such as "the reference". Without roles the names
+    are listed, and two representations of one name are one.
+    """
+    candidates: dict[tuple[object, ...], list[list[int]]] = {}
+    for i, r in enumerate(representations):
         if r.signed or r.origin:
             continue
         first_row = _numpy_array(r)[0].tobytes()
         groups = candidates.setdefault((r.shape, r.dtype, first_row), [])
-        group = next((g for g in groups if _are_equal_arrays(r, g[0])), None)
+        is_equal = (_are_equal_arrays(r, representations[group[0]]) for group in groups)
+        group = next((g for g, equal in zip(groups, is_equal) if equal), None)
         if group is None:
-            groups.append([r])
+            groups.append([i])
         else:
-            group.append(r)
+            group.append(i)
+    phrases = roles or [repr(r.name) for r in representations]
     return tuple(
         f"{join_words(names, MAX_NAMED_REPRESENTATIONS)} are equal to the last bit: probably the "
         "same file twice"
         for group in itertools.chain.from_iterable(candidates.values())
-        if len(names := [*dict.fromkeys(repr(r.name) for r in group)]) > 1
+        if len(names := [*dict.fromkeys(phrases[i] for i in group)]) > 1
     )
 
 

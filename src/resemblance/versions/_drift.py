@@ -225,7 +225,7 @@ def drift(
             "current": _version_provenance(y),
         },
         caveats=(
-            *equal_data_caveats((x, y)),
+            *equal_data_caveats((x, y), ("the reference", "the current version")),
             *data_caveats((x, y), copies=not has_copied_rows(facts)),
         ),
     )
