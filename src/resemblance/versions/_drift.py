@@ -225,8 +225,8 @@ def drift(
             "current": _version_provenance(y),
         },
         caveats=(
-            *equal_data_caveats((x, y), ("the reference", "the current version")),
             *data_caveats((x, y), copies=not has_copied_rows(facts)),
+            *equal_data_caveats((x, y), ("the reference", "the current version")),
         ),
     )
 

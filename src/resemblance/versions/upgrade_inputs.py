@@ -202,10 +202,10 @@ def build_upgrade_task(
         relevant=None if relevant is None else relevant_positions(relevant, a, x),
         columns=NewColumns.of(original_names, y),
         caveats=(
-            *equal_data_caveats((x, y), ("old", "new")),
-            *equal_data_caveats((a, b), ("old_queries", "new_queries")),
             *data_caveats((x, y), copies=False),
             *reordered_column_caveats((a, b, z) if index is not None else (a, b)),
+            *equal_data_caveats((x, y), ("old", "new")),
+            *equal_data_caveats((a, b), ("old_queries", "new_queries")),
         ),
         copies=copied_sample_caveats((x, y)),
     )
