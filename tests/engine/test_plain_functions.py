@@ -145,10 +145,15 @@ def test_functions_that_no_file_can_name_are_refused(pair, tmp_path):
     def scaled(X, Y):
         return factor * float((X * Y).sum())
 
+    @functools.wraps(row_cosine)
+    def times(X, Y):
+        return factor * row_cosine(X, Y)
+
     assert rs.compare(x, y, measures=scaled, progress=False)["scaled"][0, 0] > 0
     for function, message in (
         (lambda X, Y: float((X * Y).sum()), "a file cannot name a lambda"),
         (scaled, r"scaled uses factor of an enclosing function.*def scaled\(X, Y, \*, factor="),
+        (times, "row_cosine uses factor of an enclosing function"),
     ):
         for compute in (rs.compare, rs.evidence):
             with pytest.raises(ValueError, match=message):

@@ -60,13 +60,33 @@ def test_classifiers_that_are_always_right_have_no_value_and_a_reason():
     assert "both are wrong" in wrong.failures[0].reason
 
 
+def test_a_classifier_without_errors_is_exactly_that_for_any_number_of_samples():
+    random = np.random.default_rng(0)
+    for n in range(10, 61):
+        right = {name: (random.random(n) < 0.7).astype(int) for name in "cde"}
+        truth = np.ones(n, int)
+        result = rs.error_consistency({"a": truth, "b": truth} | right, truth)
+        assert np.isnan(result.pairs[0].value)
+        assert result.accuracies["a"] == 1
+
+
 @pytest.mark.parametrize(
     ("outputs", "labels", "message"),
     [
         ({"a": NOISY["a"]}, LABELS, "a mapping of two or more classifiers"),
         (NOISY, LABELS + 1, r"from 0 to 3, the columns of 'a' \(300, 4\); got 1 to 4"),
         (NOISY, LABELS[1:], r"'a' \(300, 4\) and labels \(299,\) must have the same samples"),
-        ({"a": LABELS == 0, "b": LABELS}, LABELS, "got bool; for right and wrong pass"),
+        ({"a": LABELS == 0, "b": LABELS}, LABELS, "got True and False; for right and wrong pass"),
+        ({1: LABELS, "1": LABELS}, LABELS, "two classifiers have one name"),
+        ({"a": np.where(LABELS == 0, None, LABELS), "b": LABELS}, LABELS, "'a' are missing"),
+        ({"a": np.array(["ape"] * 300), "b": LABELS}, LABELS, "whole numbers; got words"),
+        ({"a": NOISY["a"] * np.where(LABELS == 0, np.nan, 1)[:, None], "b": LABELS}, LABELS, "NaN"),
+        (
+            {"a": rs.Representation(NOISY["a"], ids=[f"i{k}" for k in range(300)])}
+            | {"b": rs.Representation(NOISY["b"], ids=[f"i{k}" for k in range(299, -1, -1)])},
+            LABELS,
+            "order",
+        ),
         (
             {"a": pd.Series(LABELS, [f"i{k}" for k in range(300)]), "b": LABELS},
             pd.Series(LABELS[::-1], [f"i{k}" for k in range(299, -1, -1)]),

@@ -476,3 +476,9 @@ def test_cosine_distances_keep_their_digits_far_from_the_origin():
     cosines = (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
     value = rs.second_order_cosine(x, y, k=29, of="distance")
     assert value == pytest.approx(float(cosines.mean()), rel=1e-8)
+    copies = rng.standard_normal((10, 5))[np.arange(60) % 10] * rng.uniform(0.5, 2, (60, 1))
+    other = rng.standard_normal((60, 5))
+    for kind in (np.float32, np.float64):  # the nearest samples of x are in the same direction
+        near = rs.second_order_cosine(copies.astype(kind), copies.astype(kind), k=3, of="distance")
+        assert near == 0
+        assert rs.second_order_cosine(copies.astype(kind), other, k=3, of="distance") > 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
@@ -29,7 +29,7 @@ from ..base.rng import generator
 from ..base.text import check_choice
 from ..base.user_modules import find_definition, function_version, text_version
 from ..data.caveats import single_pair_caveats
-from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint, transposition_hint
+from ..data.inputs import TRANSPOSED_HINT, check_label_order, row_count_hint
 from ..data.joining import align_columns_to
 from ..data.representation import (
     Representation,
@@ -281,7 +281,7 @@ class Measure(DeclaredFunction):
             )
         n, m = x.n_samples, y.n_samples
         if n != m:
-            hint = sample_count_hint(n, m) + transposition_hint(x.shape, y.shape)
+            hint = row_count_hint(x.shape, y.shape)
             raise ValueError(
                 f"{self}: X {x.shape} and Y {y.shape} must have the same number of samples "
                 f"(rows){hint}"
@@ -482,23 +482,38 @@ def require_own_name(measures: Iterable[Measure]) -> None:
     of another function: a lambda, a method, or a function with variables of an enclosing
     function."""
     for m in measures:
-        function = inspect.unwrap(m.function)
         if m.is_declared:
             continue
         if "<lambda>" in m.name:
             raise ValueError(LAMBDA_REMEDY)
-        if inspect.ismethod(function):
-            raise ValueError(
-                f"{m.name} is a method of an object whose values no file records: write a function "
-                "of two arrays at the top level of a module"
-            )
-        if getattr(function, "__closure__", None):
-            names = ", ".join(function.__code__.co_freevars)
-            raise ValueError(
-                f"{m.name} uses {names} of an enclosing function, which no file records: make "
-                f"each a parameter with a default, def {m.name}(X, Y, *, {names.split(', ')[0]}="
-                "...)"
-            )
+        for function in _wrapped_functions(m.function):
+            if inspect.ismethod(function):
+                raise ValueError(
+                    f"{m.name} is a method of an object whose values no file records: write a "
+                    "function of two arrays at the top level of a module"
+                )
+            if names := _enclosing_variables(function):
+                raise ValueError(
+                    f"{m.name} uses {', '.join(names)} of an enclosing function, which no file "
+                    f"records: make each a parameter with a default, def {m.name}(X, Y, *, "
+                    f"{names[0]}=...)"
+                )
+
+
+def _wrapped_functions(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Yield the plain function of a measure, and the functions that decorators wrapped."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+        yield function
+
+
+def _enclosing_variables(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the variables of enclosing functions, without the wrapped function of a
+    decorator."""
+    wrapped = getattr(function, "__wrapped__", None)
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    cells = getattr(function, "__closure__", None) or ()
+    return [name for name, cell in zip(names, cells) if cell.cell_contents is not wrapped]
 
 
 def _on_arrays(

@@ -333,6 +333,15 @@ def transposition_hint(
     return f"{TRANSPOSED_HINT} Transpose {suspect}." if suspect else ""
 
 
+def row_count_hint(
+    x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
+) -> str:
+    """Return the hints for an error about arrays with different numbers of rows: trials of the same
+    samples, and transposed arrays."""
+    trials = "" if x == y[::-1] else sample_count_hint(x[0], y[0])
+    return trials + transposition_hint(x, y, names)
+
+
 # ------------------------------------------------------------------------------------------- arrays
 
 

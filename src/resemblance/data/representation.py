@@ -684,7 +684,7 @@ def _raise_for_gaps(x: Representation) -> None:
             f"dtype={x.requested_dtype!r} out, or rescale it"
         )
     is_half = str(x.source.dtype).removeprefix("torch.") == "float16"
-    if is_half and not x.xp.any(x.xp.isnan(x.array)):
+    if is_half and x.xp.any(x.array == math.inf) and not x.xp.any(x.xp.isnan(x.array)):
         raise UndefinedError(
             f"{representation_title(x)} has {int(x.xp.count_nonzero(are_gaps))} infinite value(s) "
             "in float16, where numbers above 65,504 overflow; store the activations as float32"

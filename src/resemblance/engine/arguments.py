@@ -13,7 +13,7 @@ from ..base.text import closest_name
 from ..catalogue import get_measure, get_measures, list_measures, preset
 from ..contracts._measure import Measure, require_measure_extra
 from ..contracts.folds import Folds
-from ..data.inputs import holds_named_arrays, is_single_input, sample_count_hint, transposition_hint
+from ..data.inputs import holds_named_arrays, is_single_input, row_count_hint, transposition_hint
 from ..data.joining import align_columns
 from ..data.lists import batch_shapes_hint
 from ..data.model_features import ModelFeatures
@@ -203,10 +203,10 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
                 * (caller == "score_models")
             )
         if r.n_samples != first.n_samples:
-            transposed = transposition_hint(first.shape, r.shape, (repr(first.name), repr(r.name)))
+            names = repr(first.name), repr(r.name)
             batches = batch_shapes_hint([entry.shape for entry in representations])
-            counts = "" if batches else sample_count_hint(r.n_samples, first.n_samples)
-            hint = batches + counts + transposed
+            hints = transposition_hint if batches else row_count_hint
+            hint = batches + hints(first.shape, r.shape, names)
             raise ValueError(
                 f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
                 f"{r.n_samples}; all must be representations of the same samples{hint}"

@@ -191,10 +191,9 @@ def run_calls(
                     yield call, _lost_worker_error(call)
             lost_calls.sort(key=lambda entry: entry[1])
     finally:
-        for future in pending:
-            future.cancel()
+        running = [future for future in pending if not future.cancel()]
         if isinstance(executor, ThreadPoolExecutor):
-            wait(pending)  # a running thread would fill the shared caches after their release
+            wait(running)  # a running thread would fill the shared caches after their release
         if pool and executor not in (pool, pool.pool):
             pool.pool.shutdown(cancel_futures=True)
 

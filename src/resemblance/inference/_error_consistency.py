@@ -16,7 +16,7 @@ from ..base.results import BaseResult
 from ..base.rng import generator
 from ..comparison.comparison import Failure
 from ..data.inputs import check_sample_order, is_single_input, sample_order
-from ..data.representation import as_representation
+from ..data.representation import as_representation, check_all_finite
 from ..intermediates.predictions import predicted_classes
 from ..significance.labels import label_codes
 from ..significance.resampling import (
@@ -137,43 +137,58 @@ def error_consistency(
         raise ValueError(
             f"{NAME}: outputs is a mapping of two or more classifiers, such as {{'a': X, 'b': Y}}"
         )
-    truth = _vector(labels)
-    n = len(truth) if truth.ndim else 0
-    label_codes(NAME, truth, n)
+    names = [*map(str, outputs)]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{NAME}: two classifiers have one name, {sorted(names)}; rename one")
+    truth = _class_vector(labels, "labels")
+    n = len(truth)
     if n < 2:
         raise ValueError(f"{NAME}: two or more samples are needed; got {n}")
-    order = sample_order(labels, "labels=")
-    columns = []
-    for name, x in outputs.items():
-        check_sample_order(NAME, name, sample_order(x, name), "labels=", order)
-        columns.append(_decisions(name, x, truth) == truth)
+    _check_orders(outputs, labels=labels, whole_blocks=whole_blocks)
+    columns = [_decisions(name, x, truth) == truth for name, x in zip(names, outputs.values())]
     blocks = None if whole_blocks is None else label_codes(NAME, whole_blocks, n, "whole_blocks")
-    return _consistency_of_pairs(
-        [*map(str, outputs)], np.stack(columns, axis=1), blocks, confidence_level, seed
-    )
+    if blocks is not None and blocks.max() < 1:
+        raise ValueError(f"{NAME}: whole_blocks must name two or more blocks; got one")
+    return _consistency_of_pairs(names, np.stack(columns, axis=1), blocks, confidence_level, seed)
 
 
-def _vector(values: Any) -> np.ndarray:
-    """Return labels or decisions of any library as an array."""
-    return np.asarray(to_numpy(values) if hasattr(values, "__dlpack__") else values)
+def _check_orders(outputs: Mapping[str, Any], **labels: Any) -> None:
+    """Raise ``ValueError`` if ids or an index show that outputs and labels differ in samples or in
+    the order of samples."""
+    orders = {f"{role}=": sample_order(values, role) for role, values in labels.items()}
+    for name, x in outputs.items():
+        is_vector = len(getattr(x, "shape", np.shape(x))) == 1
+        order = sample_order(x, name) if is_vector else as_representation(x, name).order
+        for other, other_order in orders.items():
+            check_sample_order(NAME, str(name), order, other, other_order)
+        orders[str(name)] = order
+
+
+def _class_vector(values: Any, role: str) -> np.ndarray:
+    """Return labels or decisions of any library as an array of classes, (n,).
+
+    Raises ``ValueError`` for missing classes, and for classes of several types.
+    """
+    array = np.asarray(to_numpy(values) if hasattr(values, "__dlpack__") else values)
+    label_codes(NAME, values if np.ma.isMaskedArray(values) else array, array.size, role)
+    return np.array(array.tolist()) if array.dtype == object else array
 
 
 def _decisions(name: str, x: Any, labels: np.ndarray) -> np.ndarray:
     """Return the decided classes (n,), of the kind of the labels."""
     shape = tuple(getattr(x, "shape", np.shape(x)))
     if len(shape) == 1:
-        classes = _vector(x)
-        expected, got = (
-            "words" if v.dtype.kind in "UO" else v.dtype.name for v in (labels, classes)
-        )
-        is_equal_kind = (expected == "words") == (got == "words")
-        if classes.dtype.kind not in "iuUO" or not is_equal_kind:
+        classes = _class_vector(x, repr(name))
+        kinds = {"U": "words", "i": "whole numbers", "u": "whole numbers", "b": "True and False"}
+        expected, got = (kinds.get(v.dtype.kind, v.dtype.name) for v in (labels, classes))
+        if got not in kinds.values() or got != expected:
             raise ValueError(
                 f"{NAME}: {name!r} {shape} must be classes of the kind of labels, {expected}; got "
                 f"{got}; for right and wrong pass labels=np.ones(n, int) and x.astype(int)"
             )
     else:
         representation = as_representation(x, name)
+        check_all_finite(representation)
         classes = to_numpy(predicted_classes(representation))
         count = representation.shape[1]
         is_whole = labels.dtype.kind in "iu"
@@ -202,16 +217,18 @@ def _consistency_of_pairs(
     patterns, pattern_of_sample = np.unique(is_correct, axis=0, return_inverse=True)
     counts = np.bincount(pattern_of_sample.ravel())
     drawn = _drawn_patterns(pattern_of_sample.ravel(), counts, blocks, seed)
-    shares = np.concatenate([counts[None], drawn]).astype(float)
-    shares /= shares.sum(axis=1, keepdims=True)
-    accuracies = shares @ patterns
+    table = np.concatenate([counts[None], drawn])
+    totals = table.sum(axis=1)
+    n_right = table @ patterns.astype(int)  # whole numbers, so that 0 and all are exact
+    accuracies = n_right / totals[:, None]
     pairs, failures = [], []
     for i, j in combinations(range(len(names)), 2):
-        observed = shares @ (patterns[:, i] == patterns[:, j])
+        observed = table @ (patterns[:, i] == patterns[:, j]) / totals
         p, q = accuracies[:, i], accuracies[:, j]
         expected = p * q + (1 - p) * (1 - q)
-        is_defined = ~(((p == 0) & (q == 0)) | ((p == 1) & (q == 1)))
-        kappa = np.full(len(shares), np.nan)
+        sums = n_right[:, i] + n_right[:, j]
+        is_defined = (sums > 0) & (sums < 2 * totals)
+        kappa = np.full(len(table), np.nan)
         np.divide(observed - expected, 1 - expected, out=kappa, where=is_defined)
         low, high = (np.nan, np.nan)
         if is_defined[0]:

@@ -23,6 +23,7 @@ from ..engine.intermediate_sizes import representation_cache_bytes
 from ..engine.jobs import Jobs, open_executor
 from ..engine.options import RunOptions, check_run_options
 from ..intermediates.neighbors import reuse_neighbors_in_subsets
+from ..significance.labels import label_codes
 from ..significance.orders import DESIGN_PERMUTATIONS, Design, design_of
 from ..significance.resampling import check_confidence_level
 from .evidence_file import restrict_to_measures
@@ -129,6 +130,8 @@ def evidence(
     if null not in get_args(NullMethod):
         raise ValueError(f"evidence: null is {', '.join(get_args(NullMethod))}; got {null!r}")
     rows, columns = named_representations(representations, against, "evidence")
+    if whole_blocks is not None:
+        label_codes("evidence", whole_blocks, rows[0].n_samples, "whole_blocks")
     folds = check_folds("evidence", held_out, rows[0], whole_blocks)
     if isinstance(folds, tuple) and len(folds) == 1:
         raise ValueError(

@@ -27,7 +27,8 @@ def has_large_gram(x: Representation) -> bool:
 
 def gram_block_bytes(d: int) -> int:
     """Return the bytes that :func:`large_gram_products` holds for a representation with d features:
-    a block of rows, and a block of the Gram matrix."""
+    a block of rows, and a block of the Gram matrix. A block of columns, of one representation at a
+    time, comes on top."""
     return 8 * BLOCK_ROWS * (d + BLOCK_COLUMNS)
 
 

@@ -30,7 +30,13 @@ from .chords import (
     direction_variance,
     unit_row_chords,
 )
-from .digits import below_rounding_message, check_digits, to_double_precision, uncentered_norm
+from .digits import (
+    below_rounding_message,
+    check_digits,
+    resolution,
+    to_double_precision,
+    uncentered_norm,
+)
 from .distances import gathering_row_ranges
 from .exact_differences import (
     power_of_two_below_norm,
@@ -254,7 +260,7 @@ def cosine_distances_of_pairs(
     """
     distances = 1 - cosines_of_pairs(x, first, second)
     rows = detach(unit_rows(x))
-    equal_below = (EQUAL_ROW_EPSILONS * epsilon(rows)) ** 2 / 2
+    equal_below = (EQUAL_ROW_EPSILONS * max(resolution(x), epsilon(rows))) ** 2 / 2
     near = np.flatnonzero(distances < MAX_NEAR_COSINE_DISTANCE)
     for start, stop in gathering_row_ranges(len(near), rows.shape[1]):
         part = near[start:stop]
