@@ -422,7 +422,7 @@ def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corre
     label="2nd-Cos",
     family="neighbors",
     citation="hamilton2016cultural",
-    version=3,
+    version=4,
     larger_is_more_similar=True,
     range=(-1, 1),
     identity=False,

@@ -34,7 +34,7 @@ RdmComparison = Literal[
 
 
 @measure(
-    label="RSA", family="similarity_matrix", version=3, larger_is_more_similar=True, range=(-1, 1),
+    label="RSA", family="similarity_matrix", version=4, larger_is_more_similar=True, range=(-1, 1),
     citation="kriegeskorte2008representational", min_samples=3, differentiable=False,
     takes="dissimilarities", leave_one_out=leave_one_out_rsa,
     compares=Product(
