@@ -275,6 +275,10 @@ def test_names_of_this_package_in_the_table_of_other_packages_exist() -> None:
     areas = list(how_it_compares.areas())
     names = {ours for area in areas for _, ours in area.here}
     assert {ours for ours in names if not how_it_compares.exists(ours)} == set()
+    missing = {
+        name for area in areas for text in area.missing for name in re.findall(r"`(\w+)`", text)
+    }
+    assert missing & {*rs.__all__} == set()
     assert not how_it_compares.exists("compare(heldout=)")
     assert not how_it_compares.exists("ckaa")
     packages = {area.package for area in areas}

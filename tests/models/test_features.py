@@ -368,7 +368,7 @@ def test_every_model_that_is_saved_reads_back_as_it_is(tmp_path, subtests):
             (same,) = rs.read_models(place)
             check_same(features, same)
             saved += 1
-    assert saved == 23
+    assert saved == 24
     with pytest.raises(ValueError, match="exists"):
         rs.save_features(features, tmp_path / str(k))
 

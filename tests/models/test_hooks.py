@@ -143,6 +143,7 @@ def test_batches_may_be_anything_that_begins_with_the_input(images):
         [[IMAGES[:6]], [IMAGES[6:]]],
         [IMAGES.numpy().astype(float)],
         [(IMAGES.numpy(), labels.numpy())],
+        [({"input": IMAGES.numpy()}, labels.numpy())],
     ]
     for loader in (*loaders, [{"input": IMAGES, "label": labels}]):
         np.testing.assert_allclose(

@@ -142,7 +142,9 @@ def test_a_chain_has_its_products_and_convolutions(tmp_path):
     ).numpy()
     means = np.maximum(maps, 0).mean((2, 3))
     expected = {"maps": maps.mean((2, 3)), "y": means @ weights["v"]}
-    assert_layers(rs.extract_features(file, images, **QUIET), expected)
+    features = rs.extract_features(file, images, progress=False)
+    assert_layers(features, expected)
+    np.testing.assert_array_equal(features.outputs, arrays_of(features)["y"])
     asked = {"maps": maps.max((2, 3)), "flat": means}
     pool = {"maps": "max", "flat": "mean"}
     assert_layers(rs.extract_features(file, images, layers=[*asked], pool=pool, **QUIET), asked)

@@ -152,6 +152,7 @@ def test_models_that_do_not_fit_are_refused(tmp_path, subtests):
         rs.patch_models(*images, torch.randn(4, 1, 3, 3), **QUIET)
 
 
+@pytest.mark.filterwarnings("default:the patches")
 def test_the_command_prints_the_shares_of_two_models(tmp_path, capsys):
     (tmp_path / "nets.py").write_text(
         "import torch\n"
@@ -186,6 +187,14 @@ def test_the_command_prints_the_shares_of_two_models(tmp_path, capsys):
     pairs = {(r["measure"], r["x"], r["y"]): r["value"] for r in document["records"]}
     alike = pairs["cka[estimator=debiased]", "one/1", "two/1"]
     assert rows["1"]["similarity"] == pytest.approx(alike)
-    assert "similarity" in texts[2]
+    heading = "layer & share moved &"
+    assert texts[2].count(heading) == 1
+    call = ["compare-models", *models, *options, "-o"]
+    for name, words in (("depth.tex", ("--layout", "depth")), ("x.tex", ("--columns", "x"))):
+        assert run([*call, str(tmp_path / name), *words]) == 0
+        assert (tmp_path / name).read_text().count(heading) == 1
+    call.remove("--quiet")
+    assert run([*call, str(tmp_path / "out.csv")]) == 0
+    assert "the patches are in .json, .txt, .md, .tex" in capsys.readouterr().err
     assert run(["compare-models", *models, models[0], *options]) != 0
     assert "--patch is for two models" in capsys.readouterr().err

@@ -126,7 +126,8 @@ def compare_models_command(
 
 
 def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, Any]) -> LayerPatches:
-    """Return the lines about patched layers of two models, from the options of the command."""
+    """Return the patched layers of two models, with the first measure and the first pooling of the
+    options of the command."""
     from ..models.patching import patch_models
 
     names = [
@@ -354,7 +355,7 @@ HELP: HelpTexts = {
     "reinitialized": "Also compare with a randomly re-initialised copy of the first model (set "
     "--seed).",
     "patch": "Also put each layer of the second model into the first, and count the predictions "
-    "that move; for two classifiers of one architecture.",
+    "that move, with the first measure and pooling; for two classifiers of one architecture.",
     "mask": "Compare only the nodes of a graph in this mask, such as test_mask.",
     "layers": 'Names or patterns of modules, such as "encoder.layer.*", separated by commas: * '
     "matches within one level of names, ** across levels. Default: the blocks of the model; the "

@@ -139,14 +139,12 @@ def _with_tensors(torch: Any, value: Any, precision: Any) -> Any:
     """Return a batch with the NumPy arrays of numbers replaced by tensors."""
 
     def converted(entry: Any) -> Any:
+        if isinstance(entry, Mapping):
+            return {name: converted(value) for name, value in entry.items()}
         is_numeric = isinstance(entry, np.ndarray) and entry.dtype.kind in "biuf"
         return as_tensor(torch, entry, precision) if is_numeric else entry
 
-    if isinstance(value, tuple | list):
-        return [*map(converted, value)]
-    if isinstance(value, Mapping):
-        return {name: converted(entry) for name, entry in value.items()}
-    return converted(value)
+    return [*map(converted, value)] if isinstance(value, tuple | list) else converted(value)
 
 
 def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:

@@ -318,10 +318,11 @@ def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
 
 def model_logits(result: Any, samples: int) -> np.ndarray | None:
     """Return a copy of the logits (n, classes) in the result of a model: the entry ``logits``, the
-    first element, or the result. None if the shape is not (``samples``, classes)."""
+    only entry of a mapping, the first element, or the result. None if the shape is not
+    (``samples``, classes)."""
     logits = getattr(result, "logits", None)
     if logits is None and isinstance(result, Mapping):
-        logits = result.get("logits")
+        logits = next(iter(result.values())) if len(result) == 1 else result.get("logits")
     elif logits is None:
         logits = result[0] if isinstance(result, tuple | list) and result else result
     shape = tuple(getattr(logits, "shape", ()))

@@ -9,6 +9,8 @@ from ..sections.figures import Bar, Bars
 from ..sections.result import Result
 from ..sections.sections import Section, Table
 from ..sections.values import finite_or_none
+from .output import Output
+from .terminal import table_as_text
 
 
 def patches_section(patches: LayerPatches) -> Section:
@@ -40,6 +42,15 @@ def patches_section(patches: LayerPatches) -> Section:
         (Bars("moved", "Predictions that move", f"share moved, {level}", bars, is_dotted=True),),
         reasons={failure.x: failure.reason for failure in patches.failures},
     )
+
+
+def patches_output(patches: LayerPatches) -> Output:
+    """Return the output of patched layers: the counts, and a row per layer."""
+    section = patches_section(patches)
+    reasons = [f"{layer}: no {patches.measure}: {text}" for layer, text in section.reasons.items()]
+    notes = [f"Note: {caveat}." for caveat in patches.caveats]
+    parts = [section.about, table_as_text(section.tables[0]), *reasons, *notes]
+    return Output(parts, patches._document(), patches.records())
 
 
 def patches_result(patches: LayerPatches) -> Result:

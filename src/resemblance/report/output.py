@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.json_files import atomic_write, write_atomically
 from ..base.results import BaseResult
-from ..base.text import escape_control_characters, records_to_frame, snap_to_bounds
+from ..base.text import escape_control_characters, records_to_frame, snap_to_bounds, warn
 from ..comparison.comparison import Comparison, MeasureInfo, comparison_description
 from ..comparison.scores import RECORD_COLUMNS
 from ..inference.result import Evidence
@@ -94,6 +94,9 @@ def write_output(
         write_text(MARKUP_WRITERS[kind](_terminal_parts(content, is_whole=True)), output)
     else:
         if isinstance(content, Output) and content.of is not None:
+            if content.beside:
+                names = " and ".join(content.beside)
+                warn(f"the {names} are in .json, .txt, .md, .tex and --html, not in {kind}")
             content = content.of
         columns, records = _columns_and_records(content, table, kind)
         if kind == "csv":
@@ -121,6 +124,8 @@ def write_arranged_tables(
     else:
         parts = _terminal_parts(_writable_content(result), is_whole=True)
     parts = with_columns(parts, columns) if columns else parts
+    if isinstance(answer, Output):
+        parts = [*parts, *_parts_beside(answer.beside.values())]
     if kind == "table":
         write_tables(parts, output)
     else:
@@ -165,8 +170,7 @@ def _terminal_parts(content: WritableContent, *, is_whole: bool) -> list[Any]:
 
     if isinstance(content, Output) and content.of is not None:
         others = content.beside.values() if is_whole else ()
-        parts = _terminal_parts(content.of, is_whole=is_whole)
-        return [*parts, *(part for other in others for part in ("", *_output_of(other).tables))]
+        return [*_terminal_parts(content.of, is_whole=is_whole), *_parts_beside(others)]
     if isinstance(content, Output):
         return list(content.tables)
     if isinstance(content, Comparison):
@@ -174,6 +178,10 @@ def _terminal_parts(content: WritableContent, *, is_whole: bool) -> list[Any]:
     if isinstance(content, Evidence):
         return evidence_tables(content, is_whole=is_whole)
     return result_tables(content, is_whole=True)
+
+
+def _parts_beside(others: Iterable[BaseResult]) -> list[Any]:
+    return [part for other in others for part in ("", *_output_of(other).tables)]
 
 
 def _columns_and_records(

@@ -15,10 +15,12 @@ from ..engine.forecast import Forecast, forecast_facts
 from ..inference._score_models import ModelScores
 from ..inference.fitting import describe_fitted_parts
 from ..inference.nulls import format_pvalue
+from ..models.patching import LayerPatches
 from ..sections.result import Result
 from ..sections.sections import Section, Table
 from ..versions import DriftReport, IndexUpgrade
 from .of_drift import drift_output
+from .of_patches import patches_output
 from .of_upgrade import upgrade_output
 from .output import Output
 from .terminal import plain_table
@@ -38,6 +40,8 @@ def output_of_result(result: BaseResult) -> Output:
         return drift_output(result)
     if isinstance(result, IndexUpgrade):
         return upgrade_output(result)
+    if isinstance(result, LayerPatches):
+        return patches_output(result)
     if isinstance(result, Forecast):
         return Output(forecast_tables(result), saved_document(result), result.records())
     return records_output(result)
