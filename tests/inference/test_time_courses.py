@@ -219,6 +219,9 @@ def test_the_command_writes_what_the_call_returns(tmp_path, monkeypatch, capsys)
     np.savetxt("images.csv", labels, fmt="%d")
     np.savetxt("times.txt", times)
     np.savetxt("words.txt", [f"i{k}" for k in labels], fmt="%s")
+    Path("five.txt").write_text("a\nb\nc\nd\ne\n")
+    np.savetxt("zeros.txt", np.zeros(5))
+    np.savetxt("few.csv", labels[:4], fmt="%d")
     call = ["score-models-over-time", "over.npz", "--models", "m.npy", "--models", "n.npy", "-q"]
     design = ["--times", "times.txt", "--width", "2", "--conditions", "images.csv"]
     chosen = ["--axes", "trials bins units", *design, "--n-permutations", "9"]
@@ -234,8 +237,19 @@ def test_the_command_writes_what_the_call_returns(tmp_path, monkeypatch, capsys)
         ([*call, "--axes", "trials units"], "axes must be 'trials', 'bins' and 'units'"),
         ([*call, *chosen, "--width", "9"], "--width 9 of responses with 5 bins"),
         ([*call[:1], "m.npy", *call[2:], *chosen], "m.npy has shape (8, 4); recordings over time"),
-        ([*call, *chosen, "--times", "images.csv"], "times must be 5 increasing numbers"),
+        ([*call, *chosen, "--times", "images.csv"], "--times images.csv has 16 labels for 5 bins"),
+        ([*call, *chosen, "--times", "five.txt"], "--times five.txt must have a number for each"),
+        ([*call, *chosen, "--times", "zeros.txt"], "--times must be 5 increasing numbers"),
+        ([*call, *chosen, "--conditions", "few.csv"], "few.csv has 4 labels for 16 trials"),
+        ([*call, *chosen, "--runs", "few.csv"], "few.csv has 4 labels for 16 trials"),
+        ([*call, *chosen, "--whole-blocks", "few.csv"], "few.csv has 4 labels for 8 conditions"),
+        ([*call, *chosen, "--score", "bogus"], "--score must be one of"),
         ([*call, *chosen, "--conditions", "words.txt"], 'np.savez("model.npz", x=x, ids=names)'),
     ):
         assert cli.run(words) == 2
         assert message in capsys.readouterr().err
+    np.savez("m.npz", x=models["m"], ids=[str(k) for k in range(8)])
+    of_words = [*call[:3], "m.npz", *call[6:], *chosen, "-o", "words.json"]
+    assert cli.run(of_words) == 0
+    words = json.loads(Path("words.json").read_text())["records"]
+    assert [r["value"] for r in words] == pytest.approx([r["value"] for r in records[: len(words)]])

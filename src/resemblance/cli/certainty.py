@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,7 +264,7 @@ def score_models_over_time_command(
         name: read_label_file(path, f"--{name.replace('_', '-')}")
         for name, path in label_files.items()
     }
-    options["conditions"] = _numbers_or_words(options["conditions"])
+    options["conditions"] = _conditions_like_ids(options["conditions"], layers)
     options |= {
         "axes": axes,
         "width": width,
@@ -278,20 +280,62 @@ def score_models_over_time_command(
         open_executors(jobs, scheduler) as (executor, _),
         reworded_errors(_over_time_error_with_options),
     ):
+        _check_label_files(label_files, options, axes, next(iter(subjects.values())), layers)
         courses = score_models_over_time(
             layers, subjects, jobs=executor, progress=progress, **options
         )
     return replace(courses, provenance=run_provenance(context))
 
 
-def _numbers_or_words(labels: np.ndarray | None) -> np.ndarray | None:
-    """Return labels as whole numbers if all are; models without ids have conditions 0, 1, ..."""
+def _check_label_files(
+    files: Mapping[str, Path | None],
+    labels: Mapping[str, np.ndarray | None],
+    axes: str,
+    trials: np.ndarray,
+    models: Mapping[str, Representation],
+) -> None:
+    """Raise ``ValueError``, naming the option, for another number of labels than of bins, trials or
+    conditions, and for times that are no numbers."""
+    from ..data.layouts import as_trials
+
+    n_trials, n_bins, _ = as_trials(trials, axes, "score_models_over_time")[0].shape
+    n_conditions = next(iter(models.values())).shape[0]
+    for name, n, noun in (
+        ("times", n_bins, "bin"),
+        ("conditions", n_trials, "trial"),
+        ("runs", n_trials, "trial"),
+        ("whole_blocks", n_conditions, "condition"),
+    ):
+        check_label_count(labels[name], n, files[name], f"--{name.replace('_', '-')}", noun)
+    times = labels["times"]
+    if times is not None and not all(map(_is_number, times)):
+        word = next(time for time in times if not _is_number(time))
+        raise ValueError(
+            f"--times {files['times']} must have a number for each bin; got {str(word)!r}; save "
+            "the time of each bin, such as 0.05"
+        )
+
+
+def _is_number(label: object) -> bool:
+    try:
+        return math.isfinite(float(str(label)))
+    except ValueError:
+        return False
+
+
+def _conditions_like_ids(
+    labels: np.ndarray | None, models: Mapping[str, Representation]
+) -> np.ndarray | None:
+    """Return digits as whole numbers, unless a model has words as ids; models without ids have the
+    conditions 0, 1, ..."""
     if labels is None or not all(str(label).isdecimal() for label in labels):
         return labels
-    return labels.astype(int)
+    ids = [sample for model in models.values() for sample in model.ids or ()]
+    return labels if any(isinstance(sample, str) for sample in ids) else labels.astype(int)
 
 
 def _over_time_error_with_options(text: str) -> str:
+    text = re.sub(r"^score_models(_over_time)?: (?=(score|axes|times) must\b)", "--", text)
     text = re.sub(r"^score_models(_over_time)?: ", "", text)
     python_remedy = "rs.Representation(x, ids=labels), or a data frame with an index"
     text = text.replace(python_remedy, 'np.savez("model.npz", x=x, ids=names)')

@@ -466,18 +466,18 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
     return labels
 
 
-def check_label_count(labels: np.ndarray | None, n: int, path: Path | None, option: str) -> None:
-    """Raise ``ValueError``, naming the option and the file, unless the number of labels is ``n``.
-    No labels are accepted."""
+def check_label_count(
+    labels: np.ndarray | None, n: int, path: Path | None, option: str, noun: str = "sample"
+) -> None:
+    """Raise ``ValueError``, naming the option and the file, unless the number of labels is ``n``,
+    one for each ``noun``. No labels are accepted."""
     if labels is None or path is None or len(labels) == n:
         return
-    remedy = "save one label per sample, in the order of the samples"
+    remedy = f"save one label per {noun}, in the order of the {noun}s"
     if path.suffix.lower() in LABEL_TEXT_SUFFIXES and len(labels) == n + 1:
         remedy = f"if its first line, {str(labels[0])!r}, is a header, delete that line"
-    raise ValueError(
-        f"{option} {path} has {len(labels)} labels for {n} samples (rows of the representations); "
-        f"{remedy}"
-    )
+    rows = " (rows of the representations)" if noun == "sample" else ""
+    raise ValueError(f"{option} {path} has {len(labels)} labels for {n} {noun}s{rows}; {remedy}")
 
 
 def _read_label_array(path: Path, option: str) -> np.ndarray:
