@@ -484,6 +484,15 @@ def test_wrong_pairs_are_undecided_and_the_verdict_begins_with_the_check(model, 
             assert (result.decision, result.option, result.code) == ("undecided", None, 4)
             words = "exchanged" if "exchanged" in check else check
             assert words in result.conclusion.partition(":")[0]
+            assert ("query encoder" in result.conclusion) == (check == "document files")
+
+
+def test_a_check_of_pairs_takes_39_queries_and_40_documents():
+    for n_documents, n_queries in ((40, 39), (39, 39), (40, 38)):
+        x, y = DOCUMENTS[:n_documents], TURNED[n_documents - 1 :: -1]
+        result = upgrade(x, y, QUERIES[:n_queries], TURNED_QUERIES[:n_queries])
+        is_found = result.conclusion.startswith("Pass the same documents")
+        assert is_found == (n_documents + n_queries == 79)
 
 
 @pytest.mark.parametrize("seed", range(3))

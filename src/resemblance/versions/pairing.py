@@ -152,7 +152,8 @@ def _query_fault(
     if np.array_equal(documents[0], documents[1]):
         return (
             "Check the document files: old and new hold equal vectors, but the queries of the two "
-            "models differ. Undecided until then."
+            "models differ. If only the query encoder was retrained, the files are right: search "
+            "the old index with new queries. Undecided until then."
         )
     exchanged = match_rows(fit(b), a).own if is_one_width else 0.0
     if exchanged >= MIN_MATCHED_SHARE * held_out.own:
