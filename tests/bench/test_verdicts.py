@@ -63,13 +63,21 @@ def gaps(x, y):
     return float(np.abs(pdist(centered(x)) - pdist(centered(y))).mean())
 
 
-def test_a_sentence_has_both_intervals_and_a_measure_with_nearly_the_same_scores():
+def test_a_sentence_has_both_intervals_and_a_measure_with_nearly_the_same_scores(tmp_path):
     ends = Interval(0.045, 0.01, 0.08), Interval(0.045, -0.035, 0.125)
     verdict = QuestionVerdict("q", "who is alike", "AUPRC", 0.74, 0.69, *ends, equals=("RSA",))
     verdicts = (verdict,) * 9 + (verdict._replace(equals=()),)
-    words = verdict_sentences(MeasureVerdicts("mine", "Mine", "CKA", verdicts, 1.0, None))
+    measure = MeasureVerdicts("mine", "Mine", "CKA", verdicts, 1.0, None)
+    words = verdict_sentences(measure)
     assert "+0.04 (0.01 to 0.08 alone, −0.04 to 0.12 together with all measures)" in words
     assert "Same scores as RSA in 9 of 10 questions" in words
+    ranked = RankedMeasures((measure, measure), (), "No network differs.")
+    assert {record["holds_together"] for record in ranked.records()} == {False}
+    text = ranked.to_table(tmp_path / "ranked.txt").read_text()
+    assert text.count("better alone") == 20
+    assert text.count("No network differs.") == 1
+    sure = verdict._replace(together=ends[0])
+    assert (sure.holds_together, sure._replace(difference=None).holds_together) == (True, None)
 
 
 @pytest.fixture(scope="module")

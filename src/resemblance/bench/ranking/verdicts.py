@@ -39,7 +39,8 @@ from .trivial import size_alone
 MIN_SHARE_OF_EQUAL_SCORES = 0.75  # of the questions, for a sentence on a measure with equal scores
 INTERVALS_NOTE = (
     "difference: from the baseline. low and high: the 95 % interval of this comparison alone. "
-    "low_together and high_together: the 95 % interval that holds together with all measures."
+    "low_together and high_together: the 95 % interval that holds together with all measures. "
+    "holds_together: whether this interval shows the difference, too."
 )
 
 
@@ -82,6 +83,14 @@ class QuestionVerdict(NamedTuple):
             return "equal"
         words = {self.difference.is_better: "better", self.difference.is_worse: "worse"}
         return words.get(True, "no difference")
+
+    @property
+    def holds_together(self) -> bool | None:
+        """Whether the interval together with all measures shows the difference, too; None unless
+        the verdict is "better" or "worse"."""
+        if self.verdict not in ("better", "worse") or self.together is None:
+            return None
+        return self.together.is_better if self.verdict == "better" else self.together.is_worse
 
 
 class MeasureVerdicts(NamedTuple):
@@ -131,7 +140,8 @@ class RankedMeasures(BaseResult):
         return [_verdict_record(m, v) for m in self.measures for v in m.verdicts]
 
     def _table_parts(self) -> list[Any]:
-        parts = [part for m in self.measures for part in (*_report_parts(m, self.networks), "")]
+        notes = [""] * (len(self.measures) - 1) + [self.networks]
+        parts = [p for m, note in zip(self.measures, notes) for p in (*_report_parts(m, note), "")]
         return [*parts, *self.caveats]
 
     def _document(self) -> dict[str, Any]:
@@ -351,14 +361,6 @@ def _both_intervals(verdict: QuestionVerdict) -> str:
     return f"{format_difference(verdict.difference)} ({ends})"
 
 
-def _only_alone(verdict: QuestionVerdict) -> str:
-    """Return " alone" if the interval together with all measures does not show the difference."""
-    together = verdict.together
-    if verdict.verdict not in ("better", "worse") or together is None:
-        return ""
-    return "" if together.is_better or together.is_worse else " alone"
-
-
 def _words_of(verdicts: Iterable[QuestionVerdict]) -> str:
     return join_words(v.words for v in verdicts)
 
@@ -378,7 +380,7 @@ def _equal_measures_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]:
         yield f"Same scores as {labels} in {most} of {questions}: is it the same measure?"
 
 
-def _report_parts(measure: MeasureVerdicts, networks: str) -> Iterator[Any]:
+def _report_parts(measure: MeasureVerdicts, note: str) -> Iterator[Any]:
     yield from _labeled_lines(measure)
     rows = [
         (
@@ -388,13 +390,14 @@ def _report_parts(measure: MeasureVerdicts, networks: str) -> Iterator[Any]:
             "–" if v.difference is None else format_difference(v.difference),
             "–" if v.difference is None else format_ends(v.difference),
             "–" if v.together is None else format_ends(v.together),
-            f"{v.verdict}{_only_alone(v)}{', may be the best' * bool(v.may_be_best)}",
+            f"{v.verdict}{' alone' * (v.holds_together is False)}"
+            f"{', may be the best' * bool(v.may_be_best)}",
         )
         for v in measure.verdicts
     ]
     scores, ends = (measure.label, measure.baseline), ("alone, 95 %", "together, 95 %")
     heads = ("you want to know (unit)", *scores, "difference", *ends, "verdict")
-    yield plain_table(heads, rows, right=(1, 2, 3), note=networks)
+    yield plain_table(heads, rows, right=(1, 2, 3), note=note)
     times = f", {format_number(measure.times, 2)} times that of {measure.baseline}"
     yield f"CPU time: {format_duration(measure.seconds)}{times if measure.times else ''}."
 
@@ -412,6 +415,7 @@ def _verdict_record(measure: MeasureVerdicts, verdict: QuestionVerdict) -> dict[
         "baseline_score": verdict.baseline,
         **dict(zip(("difference", "low", "high"), verdict.difference or (None,) * 3)),
         **dict(zip(("low_together", "high_together"), (verdict.together or (None,) * 3)[1:])),
+        "holds_together": verdict.holds_together,
         "may_be_best": verdict.may_be_best,
         "size_alone": verdict.size_alone,
         "same_scores_as": ", ".join(verdict.equals),
