@@ -139,12 +139,16 @@ def _with_tensors(torch: Any, value: Any, precision: Any) -> Any:
     """Return a batch with the NumPy arrays of numbers replaced by tensors."""
 
     def converted(entry: Any) -> Any:
-        if isinstance(entry, Mapping):
-            return {name: converted(value) for name, value in entry.items()}
         is_numeric = isinstance(entry, np.ndarray) and entry.dtype.kind in "biuf"
         return as_tensor(torch, entry, precision) if is_numeric else entry
 
-    return [*map(converted, value)] if isinstance(value, tuple | list) else converted(value)
+    def converted_entries(part: Any) -> Any:
+        is_mapping = isinstance(part, Mapping)
+        return {k: converted(v) for k, v in part.items()} if is_mapping else converted(part)
+
+    if isinstance(value, tuple | list):
+        return [*map(converted_entries, value)]
+    return converted_entries(value)
 
 
 def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
