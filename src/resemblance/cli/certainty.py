@@ -280,7 +280,7 @@ def score_models_over_time_command(
         open_executors(jobs, scheduler) as (executor, _),
         reworded_errors(_over_time_error_with_options),
     ):
-        _check_label_files(label_files, options, axes, next(iter(subjects.values())), layers)
+        _check_label_files(label_files, options, axes, subjects, layers)
         courses = score_models_over_time(
             layers, subjects, jobs=executor, progress=progress, **options
         )
@@ -291,20 +291,18 @@ def _check_label_files(
     files: Mapping[str, Path | None],
     labels: Mapping[str, np.ndarray | None],
     axes: str,
-    trials: np.ndarray,
+    subjects: Mapping[str, np.ndarray],
     models: Mapping[str, Representation],
 ) -> None:
     """Raise ``ValueError``, naming the option, for another number of labels than of bins, trials or
     conditions, and for times that are no numbers."""
     from ..data.layouts import as_trials
 
-    n_trials, n_bins, _ = as_trials(trials, axes, "score_models_over_time")[0].shape
-    n_conditions = next(iter(models.values())).shape[0]
+    shapes = [as_trials(X, axes, "score_models_over_time")[0].shape for X in subjects.values()]
     for name, n, noun in (
-        ("times", n_bins, "bin"),
-        ("conditions", n_trials, "trial"),
-        ("runs", n_trials, "trial"),
-        ("whole_blocks", n_conditions, "condition"),
+        ("times", shapes[0][1], "bin"),
+        *((name, shape[0], "trial") for name in ("conditions", "runs") for shape in shapes),
+        ("whole_blocks", next(iter(models.values())).shape[0], "condition"),
     ):
         check_label_count(labels[name], n, files[name], f"--{name.replace('_', '-')}", noun)
     times = labels["times"]
