@@ -121,7 +121,10 @@ def compare_models_command(
     if patches is None:
         return Output(of=comparison, page=page, shown=lines)
     lines += [*patches.summary().splitlines(), ""]
-    page = replace(page, sections=(*page.sections, patches_section(patches)))
+    sections = list(page.sections)
+    answers = next((k for k, s in enumerate(sections) if s.name in ("values", "models")), None)
+    sections.insert(len(sections) if answers is None else answers, patches_section(patches))
+    page = replace(page, sections=tuple(sections))
     return Output(of=comparison, page=page, beside={"patches": patches}, shown=lines)
 
 
