@@ -16,7 +16,12 @@ from resemblance.bench.case import Score
 from resemblance.bench.pinned import PackTask, pack_cases
 from resemblance.bench.ranking import read_scores, write_scores
 from resemblance.bench.ranking.ranking import SHIPPED, packs_of
-from resemblance.bench.ranking.scoring import SCORE_DIGITS, TOO_SLOW_REASON, score_pack_tasks
+from resemblance.bench.ranking.scoring import (
+    SCORE_DIGITS,
+    TOO_SLOW_REASON,
+    measure_code_hash,
+    score_pack_tasks,
+)
 from resemblance.bench.ranking.trivial import TRIVIAL_SPECS
 from resemblance.bench.scoring import score
 from scripts import board_scores
@@ -35,6 +40,10 @@ def tiny(tiny_board, tmp_path):
 
 
 # ----------------------------------------------------------------------------------------- the file
+
+
+def test_the_code_of_a_measure_is_its_function_and_not_its_file():
+    assert measure_code_hash(rs.pwcca) != measure_code_hash(rs.svcca)
 
 
 def test_scores_are_read_as_they_were_written(tmp_path):

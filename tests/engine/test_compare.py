@@ -306,6 +306,7 @@ def test_equal_data_under_several_names_have_one_value(reps, tmp_path):
         results = [
             rs.compare(named, measures=FAST, save=path, progress=note),
             rs.compare(named, measures=FAST, jobs=pool, block_size=1, progress=False),
+            rs.compare(named, measures=FAST, jobs=1, progress=False),
             rs.load(path),
         ]
     assert seen[-1] == 3 * len(FAST) + 2  # pwcca and linear_regression in both orders

@@ -238,7 +238,9 @@ def test_it_is_shown_and_exported():
     assert [r["measure"] for r in records] == ["cka", "rsa", "together"]
     assert records[-1]["values"] == 12
     assert list(forecast.to_pandas()["measure"]) == ["cka", "rsa", "together"]
-    assert "3 representations of 60 x 8" in forecast._repr_html_()
+    assert "3 representations of 60 x 8<" in forecast._repr_html_()
+    mixed = rs.plan([*made(2).values(), np.ones((60, 11))], measures="cka")
+    assert "3 representations of 60 x 8 to 11<" in mixed._repr_html_()
 
 
 # ------------------------------------------------------------------------------------ command line
