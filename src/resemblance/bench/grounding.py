@@ -242,8 +242,8 @@ def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
 
 
 def pooled(agreements: Sequence[BlockScore]) -> float:
-    """Return the mean of block scores, weighted by the block weights; blocks without a score are
-    left out. NaN if no block has a score."""
+    """Return the mean of block scores, weighted by the block weights; blocks without a score or
+    with weight 0 are left out. NaN if no block remains."""
     scores = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
     if scores:
         return float(np.average([a.value for a in scores], weights=[a.weight for a in scores]))
@@ -251,7 +251,8 @@ def pooled(agreements: Sequence[BlockScore]) -> float:
 
 
 def complete_mean(agreements: Sequence[BlockScore]) -> float:
-    """Return the unweighted mean of block scores; NaN if any block has no score."""
+    """Return the unweighted mean of block scores; NaN if any block has no score, or without
+    blocks."""
     return float(np.mean([a.value for a in agreements])) if agreements else np.nan
 
 
@@ -275,7 +276,11 @@ class Rule(NamedTuple):
     pvalue: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
 
     def of(self, larger_is_more_similar: bool) -> Rule:
-        """Return the rule for similarities (``larger_is_more_similar``) or for distances."""
+        """Return the rule for similarities (``larger_is_more_similar``) or for distances.
+
+        The rule for similarities has ``of_similarities`` as its quality. The rule for distances,
+        and a rule without ``of_similarities``, is the rule itself.
+        """
         if self.of_similarities is None or not larger_is_more_similar:
             return self
         return self._replace(quality=self.of_similarities)

@@ -99,7 +99,11 @@ class RunRecord(NamedTuple):
 
 def record_run(folder: Path, command: str) -> RunRecord:
     """Record a run with this command on the current machine; return the whole record of the
-    study."""
+    study.
+
+    The record gets the command, the machine and the versions of libraries, each only if it is new.
+    The first run also sets ``begun``. The file stays as it is if nothing is new.
+    """
     record = _read_run_record(folder) or RunRecord(datetime.now(UTC).isoformat(timespec="seconds"))
     new_record = RunRecord(
         record.begun,

@@ -228,8 +228,13 @@ def shared_data_caveats(
 
 
 def _hold_same_numbers(x: Representation, y: Representation) -> bool:
-    """Say whether two representations contain the same numbers, up to a factor and float32
-    rounding."""
+    """Say whether two representations contain the same numbers in the same places, up to a
+    positive factor and float32 rounding.
+
+    True for equal fingerprints. Dissimilarities and streamed representations need equal
+    fingerprints. With unequal fingerprints, False for different shapes, for numbers that are not
+    finite, and if the first, the middle and the last row are zero in x or in y.
+    """
     if fingerprint(x) == fingerprint(y):
         return True
     if x.shape != y.shape or any(r.signed or r.origin for r in (x, y)):
@@ -441,15 +446,19 @@ def _asymmetry_tolerance(matrix: np.ndarray) -> float:
 
 
 def _has_zero_diagonal(matrix: np.ndarray) -> bool:
-    """Say whether the diagonal is zero, as in a dissimilarity matrix, up to the square root of a
-    rounding error in single precision."""
+    """Say whether the diagonal is zero up to rounding, as in a dissimilarity matrix.
+
+    Every magnitude on the diagonal is at most ``ZERO_DIAGONAL_TOLERANCE`` times the largest
+    magnitude in the matrix. True for a matrix of zeros.
+    """
     max_value = float(np.abs(matrix * 1.0).max())
     return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= ZERO_DIAGONAL_TOLERANCE * max_value)
 
 
 def _is_similarity_matrix(matrix: np.ndarray) -> bool:
     """Say whether every entry satisfies the Cauchy-Schwarz bound of inner products, given the
-    diagonal; False for a zero diagonal, or a negative entry of the diagonal."""
+    diagonal, up to rounding; False for a diagonal that is zero (:func:`_has_zero_diagonal`), or for
+    a negative entry of the diagonal."""
     diagonal = np.diagonal(matrix).astype(float)
     if (diagonal < 0).any() or _has_zero_diagonal(matrix):
         return False

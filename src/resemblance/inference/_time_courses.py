@@ -102,10 +102,12 @@ class TimeCourses(SubjectScores):
         return _time_clusters(flips, self.times, (a,), b)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a record per model and time: measure, score, value, error, interval, p-value.
+        """Return a record per model and time, with all times of a model in sequence.
 
-        The value is the mean score over subjects. ``pvalue_cluster`` is the p-value of the cluster
-        above 0 at this time; None outside clusters.
+        A record has the keys "measure", "score", "model", "time", "value", "standard_error", "low",
+        "high" and "pvalue_cluster". "score" is the name of the score, such as "similarity". "value"
+        is the mean score over subjects. "pvalue_cluster" is the p-value of the cluster above 0 at
+        this time; None outside clusters. A single time has no other p-value.
         """
         rows = []
         for column, model in enumerate(self.models):

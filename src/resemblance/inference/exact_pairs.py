@@ -80,7 +80,10 @@ def exact_pairs(
 
 
 def _split_by_dominance(run: InferenceRun, m: Measure, pairs: Sequence[IndexPair]) -> MomentChoice:
-    """Divide pairs by dominance; in a dominated pair one sample dominates both sides."""
+    """Divide pairs by dominance; in a dominated pair one sample dominates both sides.
+
+    Pairs in which a side has no profile are in ``without``; ``coarse`` stays empty.
+    """
     choice, incomplete = MomentChoice(), list[IndexPair]()
     for pair in pairs:
         left, right = (
@@ -202,7 +205,13 @@ def _permutation_causes(
 
 
 def _format_dominance(layout: InferencePairs, profiles: ProfilesByPair) -> str:
-    """Return text that names the most dominating sample and the number of dominated pairs."""
+    """Return text that names the most dominating sample and the number of dominated pairs.
+
+    ``profiles``: of the dominated pairs only, at least one pair. The sample is the sample with the
+    largest share of its representation, over both sides of all these pairs. The text gives the
+    share of the sample in the variance if this share is more than ``MIN_DOMINANCE_RATIO`` / n,
+    otherwise the share in the similarities.
+    """
     profile_by_end = {
         end: side for pair, sides in profiles.items() for end, side in zip(pair, sides)
     }

@@ -505,7 +505,8 @@ class Evidence(MappingResult):
         return self.nulls[self.comparison.info(measure).spec]
 
     def _end(self, measure: AnyMeasure, sign: int) -> np.ndarray:
-        """Return the lower ends (``sign=-1``) or the upper ends (``sign=1``) of the intervals."""
+        """Return the lower ends (``sign=-1``) or the upper ends (``sign=1``) of the intervals,
+        clipped to the range of the measure."""
         info = self.comparison.info(measure)
         kind, values, _ = self.parts[info.spec]
         ends = self[info] + sign * half_width(values, kind, self.confidence_level)
@@ -521,12 +522,18 @@ class Evidence(MappingResult):
         return self.is_square and self.comparison.info(measure).symmetric
 
     def _tested(self, measure: AnyMeasure) -> np.ndarray:
-        """Return a mask of the tests: the upper triangle for a symmetric measure in a square."""
+        """Return a mask of the tests: the pairs with a p-value.
+
+        For a symmetric measure in a square, only pairs above the diagonal count as tests.
+        """
         is_tested = ~np.isnan(self._null(measure).pvalue)
         return np.triu(is_tested, 1) if self._is_mirrored(measure) else is_tested
 
     def _whole(self, measure: AnyMeasure, p: np.ndarray) -> np.ndarray:
-        """Return p-values mirrored to all cells; p-values of exact moments are at least 1e-4."""
+        """Return p-values; p-values of exact moments are at least 1e-4.
+
+        For a symmetric measure in a square, a missing p-value comes from the mirrored cell.
+        """
         if self._is_mirrored(measure):
             p = np.where(np.isnan(p), p.T, p)
         return np.where(self._null(measure).is_exact, np.fmax(p, MIN_TRUSTED_EXACT_P), p)

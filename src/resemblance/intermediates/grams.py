@@ -335,7 +335,10 @@ def _require_digits(x: Representation, squared_norm: float) -> None:
 
 def _feature_population_hsic(x: Representation, squared: Array) -> Array:
     """Estimate the self-HSIC of a population of features from a sample of d features: remove the
-    debiased self-HSIC of every feature, and multiply the rest by d / (d - 1)."""
+    debiased self-HSIC of every feature, and multiply the rest by d / (d - 1).
+
+    ``squared``: the debiased self-HSIC of x. Raises ``UndefinedError`` for d < 2.
+    """
     n, d = x.shape
     if d < 2:
         raise UndefinedError(
@@ -358,9 +361,12 @@ def estimate_hsic(
 ) -> Array:
     """Estimate HSIC, up to a factor of n, from the inner product of two centred Gram matrices.
 
-    ``"debiased"`` is Eq. 5 of Song et al. 2012, simplified for centred K and L with rows that sum
-    to zero; ``"features"`` is the same formula for pairs of different features. ``"lange"`` leaves
-    out the diagonals.
+    ``product``: the inner product of the Gram matrices of ``pair``. The factor depends only on n
+    and the estimator. ``"biased"`` returns ``product``. ``"debiased"`` is Eq. 5 of Song et al.
+    2012, simplified for centred K and L with rows that sum to zero. ``"features"`` gives the same
+    value as ``"debiased"``; for a representation with itself, the caller must remove the pairs of a
+    feature with itself (:func:`_feature_population_hsic`). ``"lange"`` subtracts the inner product
+    of the two diagonals.
     """
     if estimator == "biased":
         return product
@@ -375,7 +381,10 @@ def hsic_without_diagonal(
     product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
 ) -> Array:
     """Return :func:`estimate_hsic` from the inner product of two matrices, the inner product of
-    their diagonals, and the product of their traces; for one pair or many."""
+    their diagonals, and the product of their traces; for one pair or many.
+
+    ``estimator`` is not ``"biased"``, which keeps the diagonals.
+    """
     if estimator == "lange":
         return product - diagonal
     return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))

@@ -414,13 +414,21 @@ def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
 
 def _principal_projections(projections: Array) -> Array:
     """Return the projections of several variates, rotated to the principal directions of the
-    projections."""
+    projections.
+
+    ``projections`` is (variates, columns). A row of the result is a principal direction times its
+    singular value, the largest first; the shape is (min(variates, columns), columns).
+    """
     _, s, vt = svd(projections)
     return s[:, None] * vt
 
 
 def _tied_correlation_ranges(rho: np.ndarray) -> list[tuple[int, int]]:
-    """Return the index ranges of two or more correlations that are equal up to rounding."""
+    """Return the index ranges of two or more correlations that are equal up to rounding.
+
+    ``rho`` is sorted, the largest correlation first. A range is (start, stop), without ``stop``; a
+    correlation unequal to both neighbours is in no range.
+    """
     ends = np.flatnonzero(rho[:-1] - rho[1:] > 1e-7) + 1
     ranges = zip([0, *ends], [*ends, len(rho)])
     return [(start, stop) for start, stop in ranges if stop - start > 1]

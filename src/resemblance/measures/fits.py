@@ -24,21 +24,26 @@ def rotation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 
 
 def unit_rotation_maps(x: np.ndarray, y: np.ndarray, squared: bool = False) -> Maps:
-    """Return the best rotation, with the distance of the points in unit size as the score."""
+    """Return the best rotation of x onto y, with the distance of the points in unit size as the
+    score; with ``squared`` the squared distance."""
     require_variation(x, y)
     u, v = _rotation_bases(x, y)
     return Maps(u, v, partial(_unit_distance, u=u, v=v, power=2 if squared else 1), "rotated")
 
 
 def angle_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the best rotation, with the angle between the points as the score."""
+    """Return the best rotation of x onto y, with the angle between the points, in radians, as the
+    score."""
     require_variation(x, y)
     u, v = _rotation_bases(x, y)
     return Maps(u, v, partial(_angle, u=u, v=v), "rotated")
 
 
 def whitened_angle_maps(x: np.ndarray, y: np.ndarray, alpha: float) -> Maps:
-    """Return the best rotation of partly whitened points, with the angle as the score."""
+    """Return the best rotation of partly whitened points, with the angle, in radians, as the score.
+
+    ``alpha`` is the parameter of ``shape_distance``: 0 whitens fully, and 1 only scales.
+    """
     require_variation(x, y)
     whiten = [_partial_whitening(points, alpha) for points in (x, y)]
     u, v = _rotation_bases(*(points @ w for points, w in zip((x, y), whiten)))
@@ -48,7 +53,14 @@ def whitened_angle_maps(x: np.ndarray, y: np.ndarray, alpha: float) -> Maps:
 
 
 def direction_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the best rotation, with the mean cosine of corresponding rows as the score."""
+    """Return the best rotation of x onto y, with the mean cosine of corresponding rows as the
+    score.
+
+    The rotation may reflect. The rotation minimises the squared distance of the points, as in
+    ``aligned_cosine``; long rows therefore weigh more in the rotation than in the score. The score
+    leaves out samples with a zero row in x or y, and raises ``UndefinedError`` if no sample is
+    left.
+    """
     u, v = _rotation_bases(x, y)
     return Maps(u, v, partial(_mean_cosine, u=u, v=v), "rotated")
 

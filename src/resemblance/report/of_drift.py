@@ -344,7 +344,11 @@ def _describe_drifts(report: DriftReport) -> str:
 
 def _threshold_ratio_bar(drift: DriftTest) -> Bar:
     """Return a bar of the ratio between a drift and the threshold, with the interval if known,
-    clipped to the scale."""
+    clipped to the scale.
+
+    The note has the ratio without clipping. A drift of at most ``MIN_WRITTEN_VALUE`` has no
+    interval. A missing value counts as 0, and a missing threshold as 1.
+    """
     value, limit = drift.value or 0.0, drift.threshold or 1.0
     value_text, times, threshold = (
         format_number(number, rounding=MIN_WRITTEN_VALUE)
@@ -364,7 +368,12 @@ def _clip_to_scale(times: float) -> float:
 
 
 def _scale_end(drifts: Sequence[DriftTest]) -> float:
-    """Return the upper end of a scale for all drifts: a power of ten, at least 100 thresholds."""
+    """Return the upper end of a scale for all drifts, as a multiple of the threshold.
+
+    The end is the smallest power of ten from 100 to ``MAX_DRAWN_RATIO`` that is at least the
+    largest ratio of a drift to its threshold. Ratios above ``MAX_DRAWN_RATIO`` are clipped.
+    Without drifts the end is 100. A missing value counts as 0, and a missing threshold as 1.
+    """
     ratios = [(d.value or 0.0) / (d.threshold or 1.0) for d in drifts]
     end = 100.0
     while end < min(max(ratios, default=0.0), MAX_DRAWN_RATIO):

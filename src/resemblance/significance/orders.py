@@ -76,7 +76,12 @@ class Design:
 
     @property
     def total(self) -> int:
-        """The number of values of a measure under the null hypothesis."""
+        """The number of values of a measure under the null hypothesis.
+
+        For a time series the number of shifts, without the shift 0 of the observed value. If all
+        permutations are visited, the number of permutations, including the identity, which gives
+        the observed value. Otherwise ``n_permutations``; the observed value is not counted.
+        """
         return int(self.count) if self.shifts or self.is_exhaustive else self.n_permutations
 
     @property

@@ -132,14 +132,21 @@ def _evaluate_map(
 
 
 def nonnegligible_directions(x: np.ndarray) -> np.ndarray:
-    """Return orthonormal directions (d, r) of the non-negligible principal components of x."""
+    """Return orthonormal directions (d, r) of the non-negligible principal components of x (n, d).
+
+    A component is non-negligible if it has more than ``MIN_COMPONENT_SHARE`` of the variance.
+    """
     _, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     return vt[s**2 > MIN_COMPONENT_SHARE * (s**2).sum()].T
 
 
 def principal_variance_shares(x: np.ndarray) -> np.ndarray:
-    """Return the variance shares of the principal components, largest first, without negligible
-    components."""
+    """Return the variance shares of the principal components of x (n, d), largest first, without
+    negligible components.
+
+    A component is negligible with a share of at most ``MIN_COMPONENT_SHARE``. The result
+    is empty if all centred values are 0.
+    """
     a = x - x.mean(axis=0)
     sizes = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
     return sizes[sizes > MIN_COMPONENT_SHARE * sizes.sum()] / sizes.sum()
@@ -151,7 +158,11 @@ def rms_radius(x: np.ndarray) -> float:
 
 
 def count_components(x: np.ndarray) -> int:
-    """Return the number of non-negligible principal components."""
+    """Return the number of non-negligible principal components of x (n, d).
+
+    x is centred. A component counts with more than ``MIN_COMPONENT_SHARE`` of the variance. 0
+    if all centred values are 0.
+    """
     return len(principal_variance_shares(x))
 
 

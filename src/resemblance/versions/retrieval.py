@@ -174,7 +174,7 @@ def find_nearest_rows(
     points: np.ndarray, own_rows: np.ndarray, blocks: RowBlocks, center: np.ndarray, k: int
 ) -> np.ndarray:
     """Return the indices of the k rows nearest to every point, the nearest first, without the
-    point's own row (``own_rows``); shape (len(points), k).
+    point's own row (``own_rows``, -1 for none); shape (len(points), k).
 
     Distances come from products about ``center``, the :func:`column_medians` of the rows. If a
     distance is too short for the digits of the products, the distance is computed again from
@@ -215,12 +215,18 @@ def _nearby_power_of_two(size: float) -> float:
 def _nearest_in_block(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of the k rows of a block nearest to each point (or of all rows), and sort
-    keys in the order of the distances.
+    """Return the indices in a block of the k rows nearest to each point, and sort keys in the order
+    of the distances.
+
+    Both arrays are (points, k), or (points, rows) for a block of fewer than k rows. The rows of a
+    point are in no order. ``squares``: the squared lengths of the rows of the block. ``own_rows``:
+    the index in the block of the point's own row; an index outside the block is no row.
 
     A key is (squared distance - squared length of the point) / squared length of the point, so a
-    key is at least -1 up to rounding. If the distance is far shorter than the length, the key would
-    be rounding error; the key is then -(squared length / squared distance), below -400,000.
+    key is at least -1 up to rounding. A squared length below 1 counts as 1 in the divisor. If the
+    distance is far shorter than the length, the key would be rounding error; the key is then
+    -(squared length / squared distance), below -400,000, or -inf at distance 0. The key is inf for
+    the point's own row and on overflow, so that other rows come first.
     """
     closeness = _negated_squared_distances(points, block, squares, own_rows)
     k = min(k, closeness.shape[1])
@@ -244,7 +250,7 @@ def _nearest_in_block(
 
 def _short_distance_keys(length: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """Return the keys of squared distances that are far shorter than the squared length of the
-    point."""
+    point; -inf for distance 0."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(-length / distances)
 
@@ -258,8 +264,8 @@ def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
 def _negated_squared_distances(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray
 ) -> np.ndarray:
-    """Return the negated squared distances from points to the rows of a block, up to a constant per
-    point; -inf on overflow and at the own row of a point."""
+    """Return the negated squared distances from points to the rows of a block, (points, rows), up
+    to a constant per point, the squared length; -inf on overflow and at the own row of a point."""
     with np.errstate(over="ignore", invalid="ignore"):
         closeness = (2 * points) @ block.T
         closeness -= squares
@@ -272,7 +278,11 @@ def _negated_squared_distances(
 def _merge_nearest(
     best: np.ndarray, rows: np.ndarray, keys: np.ndarray, columns: np.ndarray, start: int
 ) -> None:
-    """Merge the k smallest keys so far with the keys of another block, in place."""
+    """Merge the k smallest keys so far with the keys of another block, in place.
+
+    ``best`` and ``rows`` (points, k) are the keys so far, in no order, and the indices of their
+    rows. ``columns``: the indices in the block, which begins at row ``start``.
+    """
     k = best.shape[1]
     values = np.concatenate([best, keys], axis=1)
     indices = np.concatenate([rows, columns + start], axis=1)

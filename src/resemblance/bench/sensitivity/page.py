@@ -82,8 +82,11 @@ def benchmark_section(
 
 
 def sensitivity_score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
-    """Return the columns of the table of all scores, with the reliability of the expected
-    differences."""
+    """Return the columns of the table of all scores, one column per task in the order of ``cases``.
+
+    The tooltip of a column names the correlation and the models, and gives the reliability of the
+    expected differences or says that the reliability is unknown.
+    """
     columns = []
     for case in cases:
         *_, name, quality = case.cell
@@ -110,7 +113,10 @@ def sensitivity_score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
 
 def _bootstrap_figures(findings: Findings) -> Iterator[Chart | Bars]:
     """Yield figures of the differences between the measures of the paper, over all tasks and by
-    layer."""
+    layer.
+
+    The figure by layer needs more than two layers. A figure without content is left out.
+    """
     bars = tuple(
         Bar(_contrast_title(c.first, c.second), c.difference, c.low, c.high)
         for c in measure_contrasts(findings.correlations, "kendall")

@@ -37,8 +37,11 @@ def run_small_network(architecture: str, model: Any, x: Any) -> dict[str, Any]:
 
 
 def _small_resnet(options: Mapping[str, Any]) -> Any:
-    """Return stages of residual blocks; every stage after the first halves the image and doubles
-    the channels."""
+    """Return a ``ModuleDict`` with a convolution, stages of residual blocks and a linear head.
+
+    Every stage after the first halves the image and doubles the channels. ``options``: "width", the
+    channels of the first stage; "stages"; "blocks", the blocks of a stage; "classes", if not 10.
+    """
     nn = import_optional("torch").nn
     width = options["width"]
     blocks = nn.ModuleList()
@@ -85,8 +88,12 @@ def _run_small_resnet(model: Any, x: Any) -> dict[str, Any]:
 
 
 def _small_vgg(options: Mapping[str, Any]) -> Any:
-    """Return stages of convolutions; after every stage the image is halved and the channels
-    double."""
+    """Return a ``ModuleDict`` with stages of convolutions and a linear head.
+
+    After every stage the image is halved and the channels double. ``options``: "width", the
+    channels of the first stage; "stages"; "blocks", the convolutions of a stage; "classes", if not
+    10.
+    """
     nn = import_optional("torch").nn
     stages = nn.ModuleList()
     n_inputs = N_COLOR_CHANNELS
@@ -113,9 +120,11 @@ def _run_small_vgg(model: Any, x: Any) -> dict[str, Any]:
 
 
 def _small_vit(options: Mapping[str, Any]) -> Any:
-    """Return a vision transformer with 2 x 2 patches, a CLS token and learned positions.
+    """Return a ``ModuleDict``: a vision transformer for images of 8 x 8 pixels.
 
-    The blocks apply layer normalisation first.
+    A patch has 2 x 2 pixels, so an image has 16 patches. The transformer adds a CLS token and
+    learned positions. The blocks apply layer normalisation first. ``options``: "width", the
+    features of a token; "blocks"; "heads", the attention heads of a block; "classes", if not 10.
     """
     torch = import_optional("torch")
     nn, width = torch.nn, options["width"]

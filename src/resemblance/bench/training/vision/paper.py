@@ -349,7 +349,13 @@ def train_image_model(
 def _image_training_steps(
     recipe: Recipe, feed: ImageFeed, epoch: int, places: list[int], threads: int
 ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Yield the batches (images and labels) of every step for the images at ``places``."""
+    """Yield the batches of every step: a list of pairs of images and labels.
+
+    ``places``: positions in ``feed.rows``, in the order of training. A step has ``accumulate``
+    batches of ``batch`` images; the last batch may have fewer images, and the last step fewer
+    batches. Images are (images, 3, side, side); labels are (images,). ``threads`` load images and
+    have no effect on the result.
+    """
     size, parts = recipe.options["batch"], list[tuple[np.ndarray, np.ndarray]]()
     load = partial(training_image, recipe, feed, epoch)
     for i, images in enumerate(prefetch_batches(load, places, size, threads)):
