@@ -389,7 +389,7 @@ def require_distinct_values(
     if x.signed or kind in ("euclidean", "sqeuclidean"):
         magnitude = max(high, -low) * (max(1.0, x.shape[0] / 8) if x.signed else 1.0)
     kind = x.signed.kind if x.signed else kind
-    if high - low <= 16 * eps * magnitude:
+    if high - low <= TIE_EPSILONS * eps * magnitude:
         raise UndefinedError(
             f"all {kind} dissimilarities between samples of {representation_title(x)} are equal: "
             "nothing to correlate"

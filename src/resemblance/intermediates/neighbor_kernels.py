@@ -18,6 +18,7 @@ import numpy as np
 from ..base.arrays import detach, epsilon, euclidean_norm, row_blocks, to_numpy
 from ..base.exceptions import UndefinedError
 from ..data.representation import Representation, cached, representation_title
+from .chords import TIE_EPSILONS
 from .neighbors import NeighborSearch, nearest, neighbors
 from .points import unit, unit_rows
 from .similarities import (
@@ -146,7 +147,7 @@ def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.nd
     else:
         distances, lengths = distances_to_listed(x, knn.listed)
         eps = epsilon(x.array)
-    rounding = 16 * eps * (lengths[:, None] + distances)
+    rounding = TIE_EPSILONS * eps * (lengths[:, None] + distances)
     distances = _average_tied_values(np.where(distances <= rounding, 0, distances), knn)
     smallest = distances.min(axis=1, keepdims=True)
     return np.where(distances - smallest <= rounding, smallest, distances)

@@ -29,7 +29,7 @@ from ..base.arrays import (
 )
 from ..base.context_values import context_value
 from ..data.representation import Representation
-from .chords import Chords, cosines_lose_digits, direction_variance, unit_row_chords
+from .chords import TIE_EPSILONS, Chords, cosines_lose_digits, direction_variance, unit_row_chords
 from .differences import (
     MIN_DISTANCE_ROUNDINGS,
     can_correct_in_place,
@@ -209,7 +209,7 @@ def cosine_to_dissimilarity(cosines: Array) -> Array:
     xp = namespace(cosines)
     is_plain = isinstance(cosines, np.ndarray)
     dissimilar = np.subtract(1, cosines, out=cosines) if is_plain else 1 - cosines
-    rounding = 16 * epsilon(dissimilar)
+    rounding = TIE_EPSILONS * epsilon(dissimilar)
     if 0 in dissimilar.shape or scalar(xp.min(dissimilar)) > rounding:
         return dissimilar
     return xp.where(dissimilar <= rounding, xp.zeros_like(dissimilar), dissimilar)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.arrays import Array, as_array_like, device, epsilon, namespace, row_blocks, to_numpy
 from ..data.representation import Representation, cached
+from .chords import TIE_EPSILONS
 from .neighbor_kernels import neighbor_matrix
 from .neighbors import NeighborSearch, nearest
 from .similarities import NeighborMetric, neighbor_similarity
@@ -217,7 +218,9 @@ def _tie_averaged_ranks(block: Array, indices: np.ndarray, terms: np.ndarray) ->
     xp = namespace(block)
     values = xp.take_along_axis(block, xp.asarray(indices, device=device(block)), axis=1)
     scales = as_array_like(terms, block)[:, None]
-    rounding = 16 * epsilon(block) * xp.where(xp.abs(values) > scales, xp.abs(values), scales)
+    rounding = (
+        TIE_EPSILONS * epsilon(block) * xp.where(xp.abs(values) > scales, xp.abs(values), scales)
+    )
     places = []
     for place in range(indices.shape[1]):
         value, error = values[:, place : place + 1], rounding[:, place : place + 1]
@@ -232,7 +235,7 @@ def _ranks_by_sorting(entries: Array, indices: np.ndarray, terms: float) -> np.n
     sorted_entries = xp.sort(entries)
     values = xp.take(entries, xp.asarray(indices, device=device(entries)))
     scales = xp.where(xp.abs(values) > terms, xp.abs(values), terms)
-    rounding = 16 * epsilon(entries) * scales
+    rounding = TIE_EPSILONS * epsilon(entries) * scales
     n_no_larger = xp.searchsorted(sorted_entries, values + rounding, side="right")
     n_less = xp.searchsorted(sorted_entries, values - rounding, side="left")
     return (2 * entries.shape[0] - to_numpy(n_no_larger + n_less) + 1) / 2

@@ -24,6 +24,7 @@ from ..base.arrays import (
     take_in_rows,
     to_numpy,
 )
+from .chords import TIE_EPSILONS
 
 COLUMNS_PER_GROUP = 4  # columns per group; only the groups with the largest maxima are searched
 EXTRA_CANDIDATES = 6  # entries checked beyond the k largest: most ties involve fewer
@@ -162,7 +163,9 @@ def _smallest_of_largest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest of the k largest entries of every row, and the rounding error of the
     entries."""
-    rounding = 16 * np.finfo(values.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
+    rounding = (
+        TIE_EPSILONS * np.finfo(values.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
+    )
     return values.min(axis=1), rounding
 
 
