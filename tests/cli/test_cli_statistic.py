@@ -68,6 +68,10 @@ def test_values_are_those_of_the_functions(call):
     assert [r["value"] for r in found if r["representation"] == "a"] == expected
     assert [r["statistic"] for r in found[:2]] == ["participation_ratio", "feature_split[k=4]"]
     assert (found[3]["label"], len(found)) == ("Norm", 8)
+    code, out, _ = call("statistic", "a.npy", "narrow.npy", "-s", "participation_ratio", "-q")
+    rows = [line.split() for line in out.splitlines() if line.startswith(" Participation")]
+    assert (code, rows[1][3:5]) == (1, ["narrow", "–"])
+    assert float(rows[0][4]) == pytest.approx(expected[0], rel=1e-3)
 
 
 @pytest.mark.parametrize(
