@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +77,7 @@ def compare_models_command(
     """
     from ..models.two_models import compare_models, plan_models
     from ..report.of_comparison import result_from_comparison
-    from ..report.of_patches import patches_section
+    from ..report.of_patches import page_with_patches
     from ..report.output import Output
 
     if len(models) < 2:
@@ -121,10 +120,7 @@ def compare_models_command(
     if patches is None:
         return Output(of=comparison, page=page, shown=lines)
     lines += [*patches.summary().splitlines(), ""]
-    sections = list(page.sections)
-    answers = next((k for k, s in enumerate(sections) if s.name in ("values", "models")), None)
-    sections.insert(len(sections) if answers is None else answers, patches_section(patches))
-    page = replace(page, sections=tuple(sections))
+    page = page_with_patches(page, patches)
     return Output(of=comparison, page=page, beside={"patches": patches}, shown=lines)
 
 

@@ -4,7 +4,6 @@ doubtful. Single calls and all commands share the list."""
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,14 @@ from ..base.arrays import detach, row_blocks, to_numpy
 from ..base.formatting import format_percent, join_words, list_names
 from .columns import column_numbers
 from .inputs import stimulus_of_each_row
-from .representation import Representation, as_representation, fingerprint, representation_title
+from .representation import (
+    Representation,
+    as_representation,
+    data_key,
+    fingerprint,
+    representation_title,
+    unify_keys,
+)
 
 # The limit of n times a sample's share of the variance in x times the share in y. Above the limit,
 # 95 % intervals contained the expected value in 69 to 98 % of data sets with few large samples; 30
@@ -164,30 +170,18 @@ def equal_data_caveats(
     ``roles``: a phrase for each representation, such as "the reference". Without roles the names
     are listed, and two representations of one name are one.
     """
-    candidates: dict[tuple[object, ...], list[list[int]]] = {}
+    unify_keys(representations)
+    groups: dict[str, list[int]] = {}
     for i, r in enumerate(representations):
-        if r.signed or r.origin:
-            continue
-        first_row = _numpy_array(r)[0].tobytes()
-        groups = candidates.setdefault((r.shape, r.dtype, first_row), [])
-        is_equal = (_are_equal_arrays(r, representations[group[0]]) for group in groups)
-        group = next((g for g, equal in zip(groups, is_equal) if equal), None)
-        if group is None:
-            groups.append([i])
-        else:
-            group.append(i)
+        if not (r.signed or r.origin):
+            groups.setdefault(data_key(r), []).append(i)
     phrases = roles or [repr(r.name) for r in representations]
     return tuple(
         f"{join_words(names, MAX_NAMED_REPRESENTATIONS)} are equal to the last bit: probably the "
         "same file twice"
-        for group in itertools.chain.from_iterable(candidates.values())
+        for group in groups.values()
         if len(names := [*dict.fromkeys(phrases[i] for i in group)]) > 1
     )
-
-
-def _are_equal_arrays(x: Representation, y: Representation) -> bool:
-    a, b = _numpy_array(x), _numpy_array(y)
-    return all(np.array_equal(a[i:j], b[i:j]) for i, j in row_blocks(len(a)))
 
 
 def shared_data_caveats(

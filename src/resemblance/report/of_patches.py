@@ -3,6 +3,8 @@ the similarity of each layer."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..base.formatting import count_with_noun, format_level, format_number
 from ..models.patching import LayerPatches
 from ..sections.figures import Bar, Bars
@@ -42,6 +44,14 @@ def patches_section(patches: LayerPatches) -> Section:
         (Bars("moved", "Predictions that move", f"share moved, {level}", bars, is_dotted=True),),
         reasons={failure.x: failure.reason for failure in patches.failures},
     )
+
+
+def page_with_patches(page: Result, patches: LayerPatches) -> Result:
+    """Return the page of a comparison with the section of patched layers before all values."""
+    places = [k for k, section in enumerate(page.sections) if section.name in ("values", "models")]
+    place = min(places, default=len(page.sections))
+    before, after = page.sections[:place], page.sections[place:]
+    return replace(page, sections=(*before, patches_section(patches), *after))
 
 
 def patches_output(patches: LayerPatches) -> Output:
