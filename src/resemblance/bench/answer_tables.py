@@ -44,13 +44,14 @@ def _format_decimals(value: float, decimals: int) -> str:
 
 
 def _format_bound(value: float) -> str:
-    """Return a bound with two decimals, or with as many as show on which side of zero it lies."""
+    """Return an end of an interval with two decimals, or with up to six decimals if fewer would
+    show zero."""
     shown = (n for n in range(2, MAX_DECIMALS) if round(value, n) != 0)
     return _format_decimals(value, next(shown, 2))
 
 
 def format_difference(interval: Interval) -> str:
-    """Return a difference with its sign: "+0.15"."""
+    """Return the value of an interval with its sign, without the ends: "+0.15"."""
     value = format_score(interval.value)
     return value if value.startswith("−") else f"+{value}"
 
@@ -66,8 +67,11 @@ def format_interval(interval: Interval) -> str:
 
 
 def line_label(line: MeasureAnswer, labels: Labels) -> str:
-    """Return the labels of measures with equal scores, "Bures = ProcDist"; of many, the first and
-    the number of the others."""
+    """Return the labels of the measures in a line, "Bures = ProcDist"; of more than five measures,
+    the first label and the number of other measures.
+
+    ``labels``: by specification; a measure without a label keeps its specification.
+    """
     names = [labels.get(spec, spec) for spec in line.measures]
     if len(names) <= MAX_EQUAL:
         return " = ".join(names)
@@ -79,7 +83,11 @@ def _with_score(lines: Iterable[MeasureAnswer], labels: Labels) -> list[str]:
 
 
 def best_text(answer: Answer, labels: Labels) -> str:
-    """Return which measures may be the best, with scores; or how many measures may be the best."""
+    """Return the measures that may be the best, with scores: "CKA 0.83; RSA 0.81".
+
+    Of more than eight such measures, the text has the number and the first three. Without
+    intervals, the text has the reason and the three largest scores. ``labels``: by specification.
+    """
     if not answer.has_intervals:
         reason = f"shown, not ranked ({answer.unranked_reason})"
         return f"{reason}: {_listed(_with_score(answer.measures[:3], labels))}"
@@ -99,7 +107,11 @@ def behind_text(answer: Answer) -> str:
 
 def different_text(answer: Answer, labels: Labels, *, is_better: bool) -> str:
     """Return the measures that are surely better, or surely worse (the worst first), than the
-    baseline, with intervals; "none" for no measure, and "–" without intervals."""
+    baseline, with intervals: at most ten, then the number of further measures.
+
+    "none" for no measure; "–" without intervals, and if the baseline has no score. ``labels``: by
+    specification.
+    """
     lines = [
         (line, line.joint)
         for line in answer.measures
@@ -120,7 +132,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
-    """Return the conclusion of a ranking: a line per question with an answer."""
+    """Return the conclusion of a ranking: a line per question with intervals, and a line about
+    networks as the random unit; the reasons if no question has intervals. ``labels``: by
+    specification."""
     lines = []
     for answer in answers:
         if answer.has_intervals:
@@ -140,8 +154,9 @@ def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
 
 
 def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
-    """Return how many measures differ from the baseline by networks and data sets as the unit, in
-    words; "" if the numbers are unknown."""
+    """Return a sentence about networks as the random unit instead of seeds: how many measures
+    differ from the baseline, by question. "" if no number is known. ``labels``: by
+    specification."""
     counts = {a.question.words: a.n_differ_by_models for a in answers if a.has_intervals}
     found = {words: count for words, count in counts.items() if count}
     baseline = next((labels.get(a.baseline, a.baseline) for a in answers), "")
@@ -158,7 +173,8 @@ def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
 
 
 def question_records(answers: Iterable[Answer], labels: Labels) -> list[dict[str, TableEntry]]:
-    """Return a row per question, for a reader."""
+    """Return a row per question, in words; the keys are the headings of the table. ``labels``: of
+    measures, by specification."""
     return [
         {
             "you want to know": f"{a.question.words} ({_task_words(a)})",
@@ -185,14 +201,15 @@ def _comparison_text(answer: Answer, labels: Labels) -> str:
 
 
 def questions_table(answers: Iterable[Answer], labels: Labels) -> Table:
-    """Return the table with a row per question."""
+    """Return the table with a row per question. ``labels``: of measures, by specification."""
     records = question_records(answers, labels)
     return Table.of(records, "questions", "What the benchmarks answer", ANSWERS_NOTE)
 
 
 def measure_order(answers: Sequence[Answer], specs: Iterable[str]) -> list[str]:
-    """Return measures by their largest shortfall over the questions with intervals; measures
-    without an answer to one of the questions come last."""
+    """Return the specifications ``specs`` by their largest shortfall over the questions with
+    intervals, the smallest first, then by name; measures without an answer to one of the questions
+    come last."""
 
     def key(spec: str) -> tuple[float, str]:
         shortfall = largest_shortfall(answers, spec)
@@ -202,8 +219,9 @@ def measure_order(answers: Sequence[Answer], specs: Iterable[str]) -> list[str]:
 
 
 def largest_shortfall(answers: Iterable[Answer], spec: str) -> float | None:
-    """Return the largest distance of a measure from the best score of a question; None if the
-    measure lacks an answer to a question with intervals."""
+    """Return the largest shortfall of a measure, over the questions with intervals: the best score
+    minus the score of the measure. None if the measure lacks an answer to one of the questions, and
+    without questions."""
     distances = [a.shortfall(spec) for a in answers if a.has_intervals]
     if not distances or None in distances:
         return None
@@ -218,8 +236,13 @@ def measure_records(
     own: Collection[str] = (),
     seconds: Callable[[str], float | None] | None = None,
 ) -> list[dict[str, TableEntry]]:
-    """Return a row per measure, for a reader: the scores with their marks, the largest shortfall
-    and the CPU time. ``own``: the measures to mark as yours."""
+    """Return a row per measure, in words: the score in every question with marks, the largest
+    shortfall, and the CPU time. The keys are the headings of the table.
+
+    ``labels``: by specification. ``specs``: the measures, in any order; rows are sorted by
+    shortfall. ``own``: the measures to mark as yours. ``seconds``: maps a specification to the CPU
+    time; without the function there is no column of times.
+    """
     records = []
     for spec in measure_order(answers, specs):
         record: dict[str, TableEntry] = {
@@ -244,7 +267,8 @@ def _marked_score(line: MeasureAnswer) -> str:
 
 
 def missing_measures(answers: Iterable[Answer], labels: Labels) -> dict[tuple[str, str], list[str]]:
-    """Return the labels of measures without an answer, by (words of the question, reason)."""
+    """Return the labels of measures without an answer, by (words of the question, reason).
+    ``labels``: by specification."""
     measures: dict[tuple[str, str], list[str]] = {}
     for answer in answers:
         for spec, reason in answer.missing.items():
@@ -256,7 +280,12 @@ def missing_measures(answers: Iterable[Answer], labels: Labels) -> dict[tuple[st
 def answers_section(
     answers: Sequence[Answer], labels: Labels, specs: Iterable[str], own: Collection[str] = ()
 ) -> Section:
-    """Return the section of a page: a row per question, and a row per measure."""
+    """Return the section of a page: a table with a row per question, and a table with a row per
+    measure.
+
+    ``labels``: by specification. ``specs``: the measures in the second table. ``own``: the measures
+    to mark as yours.
+    """
     questions = questions_table(answers, labels)
     order = measure_order(answers, specs)
     measures = Table.of(
@@ -277,8 +306,8 @@ def answers_section(
 
 
 def add_answers(result: Result) -> Result:
-    """Return the result of a run with the answers as the first section and as the conclusion; the
-    same result for a trial, and without scores of several seeds."""
+    """Return the result of a run with the answers as the first section and as the conclusion. A
+    trial, and a result without intervals, is returned unchanged."""
     answers = () if result.is_trial else answer_questions([result])
     if not any(answer.has_intervals for answer in answers):
         return result

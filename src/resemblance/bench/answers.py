@@ -43,10 +43,10 @@ TaskPredicate: TypeAlias = Callable[[str, str, str], bool]
 class ScoredTask(NamedTuple):
     """The scores of measures in a task, and the scores without the models of each seed.
 
-    ``scores``: by measure; None for a measure without a score, or with failed comparisons.
-    ``without``: by measure and seed. ``reasons``: by measure, why comparisons or the score are
-    missing. ``is_ranked``: whether the expected differences repeat on other inputs, so that the
-    scores rank measures.
+    ``models``: the network behind the task. ``scores``: by measure; None for a measure without a
+    score, or with failed comparisons. ``without``: by measure, then by seed. ``reasons``: by
+    measure, why comparisons or the score are missing. ``is_ranked``: whether the expected
+    differences repeat on other inputs, so that the scores rank measures.
     """
 
     suite: str
@@ -98,12 +98,13 @@ class MeasureAnswer(NamedTuple):
 class Answer(NamedTuple):
     """The answer to a question. ``measures``: best first.
 
-    ``trivial``: the trivial measures, which do not compete. ``missing``: the measures without an
-    answer, and the reasons. ``n_tasks``: the number of tasks. ``models``: the networks.
+    ``baseline``: the specification of the measure that other measures are compared with.
+    ``trivial``: the trivial measures, which do not compete. ``missing``: by measure without an
+    answer, the reason. ``n_tasks``: the number of tasks. ``models``: the networks.
     ``unranked_reason``: why the scores are shown and have no intervals; "" with intervals.
-    ``degrees_of_freedom``: seeds minus networks; 0 if scores of several seeds are unknown.
-    ``n_differ_by_models``: the number of measures that differ from the baseline if networks and
-    data sets are the random unit, not seeds; None with fewer than two networks.
+    ``degrees_of_freedom``: seeds minus networks; 0 without intervals. ``n_differ_by_models``: the
+    number of measures that differ from the baseline if networks and data sets are the random unit,
+    not seeds; None with fewer than two networks, and if the baseline has no score.
     """
 
     question: Question
@@ -124,16 +125,18 @@ class Answer(NamedTuple):
 
     @property
     def best(self) -> tuple[MeasureAnswer, ...]:
-        """The measures that may be the best."""
+        """The measures with no rival ahead by more than chance; () without intervals."""
         return tuple(m for m in self.measures if m.may_be_best)
 
     def of(self, measure: str) -> MeasureAnswer | None:
-        """Return the answer of a measure, competing or trivial; None if the measure has none."""
+        """Return the line of a measure by its specification, competing or trivial; None if the
+        measure has no answer."""
         lines = (*self.measures, *self.trivial)
         return next((line for line in lines if measure in line.measures), None)
 
     def shortfall(self, measure: str) -> float | None:
-        """Return the best score minus the score of a measure; None without a score."""
+        """Return the best score of competing measures minus the score of a measure; None without a
+        score."""
         line = self.of(measure)
         return None if line is None else self.measures[0].score - line.score
 
@@ -148,11 +151,13 @@ def answer_questions(
 ) -> tuple[Answer, ...]:
     """Return the answer to every question of the results of suites, in the order of the questions.
 
-    ``among``: the measures that compete, by default all measures; the baseline always takes part.
-    ``trivial``: measures that are shown next to the others and do not compete. ``is_chosen``:
-    whether a task counts, given suite, test and name. A question without any score is left out.
+    ``baseline``: the specification of the measure that other measures are compared with. ``among``:
+    the measures that compete, by default all measures; the baseline always takes part. ``trivial``:
+    measures that are shown next to the competing measures and do not compete. ``is_chosen``:
+    whether a task counts, given suite, test and name. A question without a competing measure that
+    has all scores is left out.
 
-    Raises ``ValueError`` for a baseline without any score.
+    Raises ``ValueError`` for a baseline without any score; the default baseline may lack scores.
     """
     tasks = [
         task
@@ -182,7 +187,8 @@ def answer_questions(
 
 
 def scored_tasks(result: Result) -> Iterator[ScoredTask]:
-    """Yield the tasks of a result, without readings that are only shown."""
+    """Yield the tasks of a result, unreliable tasks too, without readings that are only shown
+    (Kendall's correlation next to Spearman's)."""
     for section in result.sections:
         for cell, scores in section.scores.items():
             rule = section.rules.get(cell, DEFAULT_RANK_RULE)
@@ -284,7 +290,8 @@ def _seeds_with_score(without: Mapping[str, float | None]) -> set[str]:
 def _groups_of_equal_scores(
     tasks: Sequence[ScoredTask], specs: Iterable[str]
 ) -> list[tuple[str, ...]]:
-    """Return measures with equal scores in all tasks as one group."""
+    """Return the measures in groups with equal scores in all tasks, up to
+    ``EQUAL_SCORE_TOLERANCE``. All ``specs`` have a score in every task."""
     groups: list[list[str]] = []
     vectors: list[np.ndarray] = []
     for spec in specs:
@@ -313,8 +320,11 @@ def _mean_score(tasks: Iterable[ScoredTask], spec: str) -> float:
 def _jackknife_scores(
     sets: Mapping[str, Sequence[ScoredTask]], specs: Sequence[str]
 ) -> JackknifeScores | None:
-    """Return the mean scores of measures and their deviations; None if the scores without each seed
-    are unknown in some task."""
+    """Return the mean scores of the measures ``specs``, and the deviations without each seed; None
+    if a network has fewer than two seeds, or a score without a seed is unknown.
+
+    ``sets``: the tasks of every network.
+    """
     deviations = []
     for tasks in sets.values():
         units = sorted({unit for task in tasks for unit in task.without.get(specs[0], {})})
@@ -341,8 +351,11 @@ def _jackknife_scores(
 def _add_intervals(
     lines: Sequence[MeasureAnswer], scores: JackknifeScores, n_competing: int, baseline: str
 ) -> list[MeasureAnswer]:
-    """Add the inference to lines; the first ``n_competing`` lines compete, the other lines have
-    only single differences."""
+    """Return new lines with the inference. The first ``n_competing`` lines compete; the lines after
+    them have only single differences from the baseline.
+
+    ``scores``: of the lines, in the same order. ``baseline``: the specification of a measure.
+    """
     competing = JackknifeScores(
         scores.means[:n_competing], tuple(d[:, :n_competing] for d in scores.deviations)
     )
@@ -371,7 +384,12 @@ def _intervals(differences: Differences) -> list[Interval]:
 def _n_differ_by_models(
     by_models: np.ndarray, lines: Sequence[MeasureAnswer], baseline: str
 ) -> int | None:
-    """Return how many measures differ from the baseline, with networks as the random unit."""
+    """Return how many measures differ from the baseline, with networks as the random unit; None
+    with fewer than two networks or measures, and if no line has the baseline.
+
+    ``by_models``: the mean scores, (networks, competing measures); ``lines`` begins with the same
+    measures.
+    """
     n_sets, n_lines = by_models.shape
     position = _position(lines[:n_lines], baseline)
     if n_sets < 2 or n_lines < 2 or position is None:

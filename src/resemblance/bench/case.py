@@ -66,13 +66,14 @@ class Case(NamedTuple):
     """A task of a suite: the parts to compare and the rule that scores a measure.
 
     ``cell``: the words that name the task within ``test``. ``parts``: compared separately; a score
-    is the mean over parts. ``models``: the models behind the task; a seed is left out of
-    all tasks of the same models. ``left_out``: names of measures that are too slow for the task.
-    ``is_by_part``: rank the measures within every part and average the ranks. ``reliability``: how
-    well the expected differences repeat on other inputs of the same kind. 1 is perfect, for example
-    if the construction of the inputs fixes the expectation. None: the expectation follows from how
-    models were made, or the reliability is unknown. ``measures``: the measures of the task, if
-    different from the measures of the run, such as a measure with several parameters.
+    is the mean over parts. ``models``: the name of the models behind the task, for example of a
+    network; a seed is left out of all tasks of the same models. ``left_out``: names of measures
+    that are too slow for the task. ``is_by_part``: rank the measures within every part and average
+    the ranks. ``reliability``: how well the expected differences repeat on other inputs of the same
+    kind. 1 is perfect, for example if the construction of the inputs fixes the expectation. None:
+    the expectation follows from how models were made, or the reliability is unknown. ``measures``:
+    the measures of the task, if different from the measures of the run, such as a measure with
+    several parameters.
     """
 
     test: str
@@ -94,11 +95,12 @@ class Case(NamedTuple):
 class Score(NamedTuple):
     """The score of a measure in a task; larger is better.
 
-    ``value``: the mean of ``parts``; NaN with a ``reason`` if the measure has no score. ``pairs``:
-    the number of pairs behind the score. ``failed``: the number of further pairs for which the
-    measure has no value. ``pvalue``: of the correlation with the predicted differences.
-    ``reliability``: the reliability of the task. ``without``: by seed, the score without the models
-    of the seed.
+    ``measure``: the specification. ``value``: the mean of ``parts``; NaN with a ``reason`` if the
+    measure has no score. ``parts``: the score of every part, NaN if undefined. ``pairs``: the
+    number of pairs behind the score. ``failed``: the number of further pairs for which the measure
+    has no value. ``pvalue``: of the correlation with the predicted differences; None if the rule
+    has no p-value. ``reliability``: the reliability of the task. ``without``: by seed, the score
+    without the models of the seed.
     """
 
     test: str
@@ -121,11 +123,11 @@ class Score(NamedTuple):
 
 
 def add_reduced_parts(part: Part) -> Part:
-    """Return a part whose rows are compared with each other, with the reduced part of every seed in
-    ``units``.
+    """Return a copy of the part with the reduced part of every seed in ``units``. ``columns`` must
+    be None: all rows are compared with each other.
 
-    ``expected`` of the part: a matrix of pairs or a group of every row. A part of a single seed,
-    such as the layers of one model, has nothing left without the seed.
+    ``expected`` of the part: a matrix (rows, rows) of pairs, or a group of every row. A part of a
+    single seed, such as the layers of one model, has nothing left without the seed.
     """
     reduced: dict[str, ReducedPart | None] = {}
     for unit in dict.fromkeys(part.units):
@@ -139,7 +141,8 @@ def add_reduced_parts(part: Part) -> Part:
 
 
 def seeds_of_case(case: Case) -> tuple[str, ...]:
-    """Return the seeds of a task with known scores without the models of a seed."""
+    """Return the seeds in ``without`` of the parts of a task, without duplicates; () for a task
+    that never ranks measures."""
     if not is_ranked_reading(case.key):
         return ()
     return tuple(dict.fromkeys(unit for part in case.parts for unit in part.without))
@@ -158,7 +161,11 @@ def task_name(words: Iterable[str]) -> str:
 
 
 def score_against_reference(rule: Rule, differences: np.ndarray, expected: Any) -> float:
-    """Score a reference against n other representations, given the vector of n differences."""
+    """Return the score of the differences (n,) between a reference and n other representations.
+
+    ``expected``: the argument of the block function of the rule, such as n expected differences.
+    NaN if a difference is missing and the rule needs all differences.
+    """
     if rule.rounded is not None:
         differences = rule.rounded(differences)
     if rule.is_complete and np.isnan(differences).any():

@@ -43,7 +43,8 @@ MapSize = tuple[int, int]  # height and width
 class ComparisonChunk(NamedTuple):
     """A comparison of a part of a task: named rows and columns, and measures.
 
-    ``counted``: the (row, column) index pairs of the part with values from this chunk.
+    Without ``columns``, all rows are compared with each other. ``counted``: the pairs of the part
+    with values from this chunk, as positions (row, column) among the rows of the part.
     """
 
     rows: Mapping[str, Representation]
@@ -83,9 +84,11 @@ def split_by_map_size(
 def layer_pairs_by_map_size(
     shapes: Sequence[MapShape | None],
 ) -> dict[MapSize | None, frozenset[tuple[int, int]]]:
-    """Group the pairs of layers by the map size of their comparison.
+    """Group the pairs of layers (i, j), in both orders and with i = j, by the map size of their
+    comparison.
 
-    The key None holds the pairs of two layers without feature maps.
+    ``shapes``: (channels, height, width) per layer, None for a layer without feature maps. The key
+    None holds the pairs of two layers without feature maps.
     """
     pairs: dict[MapSize | None, set[tuple[int, int]]] = {}
     for i, x in enumerate(shapes):
@@ -102,8 +105,13 @@ def layer_pairs_by_map_size(
 def _positions_as_rows(
     x: Representation, map_shape: MapShape | None, size: MapSize | None, folder: Path | None
 ) -> Representation:
-    """Resize feature maps and return their positions as rows, subsampled by
-    :func:`position_step`."""
+    """Return the positions of feature maps, resized to ``size``, as rows, subsampled by
+    :func:`position_step`.
+
+    ``x``: flattened maps (n, channels * height * width). ``map_shape``: (channels, height, width);
+    None for a layer without maps, which counts as maps of 1 x 1. ``size``: None returns ``x``.
+    ``folder``: where the rows are stored as a file; None keeps the rows in memory.
+    """
     n, width = x.shape
     shape = map_shape or (width, 1, 1)
     if size is None or (position_step(n, size) == 1 and shape[1:] == size == (1, 1)):
@@ -120,13 +128,19 @@ def _positions_as_rows(
 
 
 def position_step(n: int, size: MapSize) -> int:
-    """Return the step between compared positions, for n maps."""
+    """Return the step between compared positions of n maps: n height width /
+    ``MAX_COMPARED_POSITIONS``, rounded down, at least 1."""
     height, width = size
     return max(1, n * height * width // MAX_COMPARED_POSITIONS)
 
 
 def _resized_map_rows(x: Representation, shape: MapShape, size: MapSize) -> np.ndarray:
-    """Compute the position rows in the precision of the data, block by block of samples."""
+    """Return the rows of every ``position_step``-th position, (rows, channels), in the precision of
+    the data, at least float32; computed block by block of samples.
+
+    ``x``: flattened maps of ``shape`` (channels, height, width). ``size``: the size to resize maps
+    to.
+    """
     n, n_positions, source = x.shape[0], size[0] * size[1], to_numpy(x.source)
     indices = np.arange(0, n * n_positions, position_step(n, size))
     rows = np.empty((len(indices), shape[0]), np.promote_types(source.dtype, np.float32))
@@ -141,8 +155,8 @@ def _resized_map_rows(x: Representation, shape: MapShape, size: MapSize) -> np.n
 
 
 def _position_ids(x: Representation, size: MapSize) -> list[tuple[Any, int]] | None:
-    """Return (sample id, position index) for each row; None if the representation has no sample
-    ids."""
+    """Return (sample id, position index) for each row of positions; None if ``x`` has no sample
+    ids. ``size``: height and width of the resized maps."""
     if x.ids is None:
         return None
     n, n_positions = x.shape[0], size[0] * size[1]
@@ -154,8 +168,8 @@ def _position_ids(x: Representation, size: MapSize) -> list[tuple[Any, int]] | N
 
 @contextmanager
 def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
-    """Create a temporary folder beside the comparison file, and remove the folder at the end of the
-    block; yield None without a file.
+    """Create a temporary folder beside the comparison file ``save``, and remove the folder at the
+    end of the block; yield None without a file.
 
     The folder lies beside the file because workers on other machines read the folder too.
     """
@@ -181,8 +195,10 @@ def merge_chunks(
 ) -> Comparison:
     """Merge the comparisons of the chunks of a part into a comparison of the part.
 
-    Values, failures and diagnostics come from the pairs that each chunk counts. Seconds are
-    multiplied by the share of counted pairs. The provenance describes the layers as stored.
+    ``chunks``: of :func:`split_by_map_size`. ``comparisons``: the result of every chunk, in the
+    same order. ``measures``: all measures of the part. Without feature maps, the only comparison is
+    returned. Values, failures and diagnostics come from the pairs that each chunk counts. Seconds
+    are multiplied by the share of counted pairs. The provenance describes the layers as stored.
     """
     if not part.maps:
         return comparisons[0]
@@ -220,8 +236,8 @@ def merge_chunks(
 
 
 def _part_provenance(rows: Mapping[str, Representation]) -> dict[str, Any]:
-    """Return the provenance of a square comparison; the fingerprint of every representation has the
-    key of ``rows``, which can differ from the name of the representation."""
+    """Return the provenance of a square comparison of ``rows``. The fingerprint of every
+    representation has the key of ``rows``, which can differ from the name of the representation."""
     layers = list(rows.values())
     identities = {name: comparison_provenance([r], [])["rows"][r.name] for name, r in rows.items()}
     return {**comparison_provenance(layers, []), "rows": identities, "columns": identities}

@@ -18,8 +18,9 @@ from ..significance import pairs_of, rank_correlation, ranks_of_rows
 
 
 class Block(NamedTuple):
-    """Pairs (row, column) of a matrix of differences, and the expected difference of each pair
-    (only the order of the expected differences counts)."""
+    """Pairs of representations, as positions in a matrix of differences, and the expected
+    difference of each pair: three arrays (pairs,). Only the order of the expected differences
+    counts."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -33,11 +34,10 @@ ExpectedBlocks = tuple[Block, ...]
 
 
 def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> ExpectedBlocks:
-    """Return a block of all pairs of models, with the differences of their predictions as
-    expectation.
+    """Return one block of all pairs of n models, with the entries of ``expected`` (n, n),
+    symmetric, as expected differences.
 
-    ``expected``: symmetric, (n, n). ``both_orders``: count (i, j) and (j, i) as two pairs, for an
-    asymmetric measure.
+    ``both_orders``: count (i, j) and (j, i) as two pairs, for an asymmetric measure.
     """
     rows, columns = pairs_of(len(expected), both_orders)
     return (Block(rows, columns, np.asarray(expected, float)[rows, columns]),)
@@ -47,7 +47,7 @@ def by_group(groups: Sequence[object], *, both_orders: bool = False) -> Expected
     """Return a block per group: pairs within the group (expected difference 0), and pairs of a
     member and an outsider (expected difference 1).
 
-    ``groups``: the groups of n models. ``both_orders``: for an asymmetric measure, add (outsider,
+    ``groups``: the group of every model. ``both_orders``: for an asymmetric measure, add (outsider,
     member) and the reversed pairs within the group. Without ``both_orders``, pairs within the group
     follow the order of the list, and mixed pairs are (member, outsider).
     """
@@ -58,8 +58,8 @@ def by_group(groups: Sequence[object], *, both_orders: bool = False) -> Expected
 
 
 def by_anchor(groups: Sequence[object]) -> ExpectedBlocks:
-    """Return a block per model, the anchor: pairs (anchor, other) with the rest of the group (0)
-    and with outsiders (1) (Eq. 7)."""
+    """Return a block per model, the anchor: pairs (anchor, other model), with expected difference 0
+    in the group of the anchor and 1 outside (Eq. 7). ``groups``: the group of every model."""
     blocks = []
     for anchor, group in enumerate(groups):
         others = np.array([i for i in range(len(groups)) if i != anchor], dtype=int)
@@ -69,15 +69,16 @@ def by_anchor(groups: Sequence[object]) -> ExpectedBlocks:
 
 
 def by_distance(layers: int) -> ExpectedBlocks:
-    """Return a block of all pairs of layers (lower, upper); the expected difference is the distance
-    of the layer indices."""
+    """Return one block of all pairs (lower, upper) of ``layers`` layers; the expected difference is
+    the distance of the layer indices."""
     rows, columns = pairs_of(layers, both_orders=False)
     return (Block(rows, columns, (columns - rows).astype(float)),)
 
 
 def by_nesting(layers: int) -> ExpectedBlocks:
-    """Return a block per pair of layers: the pair (expected difference 1) and all pairs between the
-    two layers (0), the nested tuples of Eq. 8."""
+    """Return a block per pair (lower, upper) of ``layers`` layers: the pair itself (expected
+    difference 1), and all pairs of layers from the lower to the upper layer (0), the nested tuples
+    of Eq. 8."""
     rows, columns = pairs_of(layers, both_orders=False)
     blocks = []
     for i, j in zip(rows, columns):
@@ -88,8 +89,9 @@ def by_nesting(layers: int) -> ExpectedBlocks:
 
 
 def by_source(layers: int) -> ExpectedBlocks:
-    """Return two blocks per layer: the pairs with all layers above, and the pairs with all layers
-    below. The expected difference is the distance of the layer indices."""
+    """Return two blocks for each of ``layers`` layers: the pairs of the layer with all layers
+    above, and the pairs with all layers below. The expected difference is the distance of the layer
+    indices."""
     blocks = []
     for source in range(layers):
         for targets in (np.arange(source + 1, layers), np.arange(source)):
@@ -113,8 +115,8 @@ def _group_block(members: np.ndarray, both_orders: bool) -> Block:
 
 
 class BlockScore(NamedTuple):
-    """The score of a block, and the weight of the block in the average over blocks. NaN: the block
-    has nothing to compare."""
+    """The score of a block, and the weight of the block in the average over blocks. The score is
+    NaN if the block has nothing to compare."""
 
     value: float
     weight: float = 1.0
@@ -124,8 +126,8 @@ BlockQuality = Callable[[np.ndarray, np.ndarray], BlockScore]
 
 
 def spearman(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    r"""Spearman's rank correlation of measured and expected differences, in [-1, 1]; 1 for equal
-    order.
+    """Spearman's rank correlation of measured and expected differences, both (pairs,), in [-1, 1];
+    1 for equal order. The weight is 1.
 
     Pearson's correlation of the ranks; ties share their mean rank. Pairs without a measured
     difference (NaN) are left out. NaN with fewer than two pairs, or if all measured or all expected
@@ -151,7 +153,7 @@ def conformity(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Area under the precision-recall curve for retrieving the similar pairs (expected difference
-    0) by small measured differences, in [0, 1].
+    0) by small measured differences, in [0, 1]. The weight is 1.
 
     Average precision: the sum of precisions over the steps of recall, without interpolation; equal
     differences share a threshold. An uninformative measure scores about the share of similar pairs,
@@ -181,8 +183,8 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity as in the authors' code for test 6: a comparison with a missing difference
-    conforms."""
+    """Conformity as in the authors' code for test 6: a comparison of two pairs with a missing
+    difference conforms. The weight counts these comparisons, too."""
     score = _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
     total = int((expected[:, None] < expected[None, :]).sum())
     violations = (1 - score.value) * score.weight if score.weight else 0.0
@@ -197,7 +199,7 @@ def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> BlockSco
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """AUPRC as in the authors' code for distances: the score of a pair is (largest - difference) /
-    largest.
+    largest, with the largest measured difference of the block.
 
     Equal to :func:`auprc` except in two cases. If all differences are negative, the order is
     reversed. If a difference is infinite, the result is NaN.
@@ -211,8 +213,8 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """AUPRC as in the authors' code for similarities, without rescaling: NaN if a value is
-    infinite."""
+    """AUPRC as in the authors' code for similarities, without rescaling: equal to :func:`auprc`,
+    but NaN if a measured difference is infinite."""
     values, _ = _complete_pairs(measured, expected)
     return auprc(measured, expected) if np.isfinite(values).all() else BlockScore(np.nan)
 
@@ -260,11 +262,12 @@ class Rule(NamedTuple):
     """The rule for scoring a matrix of differences: a block function, a quality function for every
     block, and an average over blocks.
 
-    ``of_similarities``: a different quality for measures with larger values for more similar pairs.
-    ``is_complete``: a measure with a missing difference has no score; if False, the score uses the
-    remaining differences. ``rounded``: removes rounding error from differences. ``pvalue``: a
-    function of the differences, the expected differences, and whether (i, j) and (j, i) are two
-    pairs.
+    ``blocks``: called with ``expected`` of a part and ``both_orders``. ``of_similarities``: a
+    different quality for measures with larger values for more similar pairs. ``is_complete``: a
+    measure with a missing difference has no score; if False, the score uses the remaining
+    differences. ``rounded``: maps an array of differences to an array without rounding error.
+    ``pvalue``: a function of the differences, the expected differences, and whether (i, j) and (j,
+    i) are two pairs.
     """
 
     blocks: Callable[..., ExpectedBlocks]
@@ -276,7 +279,7 @@ class Rule(NamedTuple):
     pvalue: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
 
     def of(self, larger_is_more_similar: bool) -> Rule:
-        """Return the rule for similarities (``larger_is_more_similar``) or for distances.
+        """Return the rule for similarities (``larger_is_more_similar`` is True) or for distances.
 
         The rule for similarities has ``of_similarities`` as its quality. The rule for distances,
         and a rule without ``of_similarities``, is the rule itself.
@@ -287,7 +290,8 @@ class Rule(NamedTuple):
 
 
 def apply(rule: Rule, differences: np.ndarray, blocks: ExpectedBlocks) -> float:
-    """Return the score of a matrix of differences: the average of the quality over blocks."""
+    """Return the score of a matrix of differences (rows, columns): the average of the quality over
+    blocks."""
     return rule.average([rule.quality(differences[b.rows, b.columns], b.expected) for b in blocks])
 
 
@@ -295,16 +299,16 @@ def apply(rule: Rule, differences: np.ndarray, blocks: ExpectedBlocks) -> float:
 
 
 def by_reference(expected: Sequence[float], *, both_orders: bool = False) -> ExpectedBlocks:
-    """Return a block for a (1, n) matrix: a reference against n representations, with these
-    expected differences. ``both_orders`` has no effect, since a (1, n) matrix has a single
+    """Return one block for a (1, n) matrix of differences: a reference against n representations,
+    with n expected differences. ``both_orders`` has no effect, since a (1, n) matrix has a single
     order."""
     columns = np.arange(len(expected))
     return (Block(np.zeros_like(columns), columns, np.asarray(expected, float)),)
 
 
 def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, in [-1, 1];
-    1 for equal order.
+    r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, both
+    (pairs,), in [-1, 1]; 1 for equal order. The weight is 1.
 
     Pairs without a measured difference (NaN) are left out. NaN with fewer than two pairs, or if all
     measured or all expected differences are equal.
@@ -318,8 +322,8 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def concordance(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity with a count of 1/2 for equal differences. A measure with all differences equal
-    scores 1/2."""
+    """:func:`conformity` with a count of 1/2 for equal differences. A measure with all differences
+    equal scores 1/2."""
     measured, expected = _complete_pairs(measured, expected)
     with_ties, without_ties = (
         _conformity_with_ties(measured, expected, ties=ties) for ties in (True, False)

@@ -68,8 +68,9 @@ def combined_result(
 ) -> Result:
     """Return the answers of several suites as a result for a page.
 
-    ``remarks`` are caveats. ``own``: the verdicts on the measures that the page marks as yours, by
-    specification; the verdicts lead the page.
+    ``labels``: of measures, by specification. ``remarks`` are caveats. ``own``: by specification,
+    the verdicts on the measures that the page marks as yours; the verdicts lead the page.
+    ``is_trial``: without answers and conclusion.
     """
     specs = {spec for a in answers for line in (*a.measures, *a.trivial) for spec in line.measures}
     sections = [] if is_trial else [answers_section(answers, labels, specs | set(own), own)]
@@ -134,7 +135,8 @@ def describe_study(study: Result) -> str:
 
 
 def _suite_section(study: Result, labels: Mapping[str, str], is_trial: bool) -> Section:
-    """Return the mean scores of every measure by test, and the conclusions of the paper."""
+    """Return the section of a suite: the mean scores of every measure by test, and the conclusions
+    of the paper. ``labels``: of measures, by specification. ``is_trial``: warn of a trial."""
     scores: dict[str, dict[str, list[float | None]]] = defaultdict(lambda: defaultdict(list))
     tasks = [task for task in scored_tasks(study) if task.is_ranked]
     for task in tasks:

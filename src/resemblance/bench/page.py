@@ -50,8 +50,9 @@ CLAIM_YES, CLAIM_NO, CLAIM_UNKNOWN = "●", "·", "?"
 class ScoreColumn(NamedTuple):
     """A column of the table of scores.
 
-    The test and the words of the task, two levels of headings, the tooltip, the option of the
-    column in every selector, and the reason if no measure has a score.
+    ``test``, ``cell``: the test and the words of the task. ``group``, ``heading``: two levels of
+    headings. ``hint``: the tooltip. ``choices``: by the name of a selector, the option of the
+    column. ``absence``: the reason if a measure has no :class:`Score` in the task.
     """
 
     test: str
@@ -70,11 +71,11 @@ def scores_section(
     *,
     has_complete: bool = True,
 ) -> Section:
-    """Return the table of all scores: a row per measure in the order of the ranking, a column per
-    task.
+    """Return the section with the table of all scores: a row per measure in the order of the
+    ranking, a column per task.
 
-    ``has_complete``: frame the best score of a column only among measures without failed
-    comparisons. ``about``: the meaning of the stars, if the table has stars.
+    ``about``: the meaning of the stars, if the table has stars. ``has_complete``: frame the best
+    score of a column only among measures without failed comparisons.
     """
     scores = {(s.test, s.cell, s.measure): s for s in overview.scores}
     table = [[scores.get((c.test, c.cell, spec)) for c in columns] for spec in overview.order]
@@ -130,14 +131,15 @@ def scores_section(
 
 
 def _column_choices(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
-    """Return the option of every column in the selectors with more than one option."""
+    """Return the option of every column by selector, "" for none; only selectors with more than one
+    option."""
     names = dict.fromkeys(name for column in columns for name in column.choices)
     choices = {name: [column.choices.get(name, "") for column in columns] for name in names}
     return {name: words for name, words in choices.items() if len({*words} - {""}) > 1}
 
 
 def column_letter(position: int) -> str:
-    """Return the letters of the footnote at a position from 0: a, b, ..., z, aa, ab, ..."""
+    """Return the letters that mark the footnote at a position from 0: a, b, ..., z, aa, ab, ..."""
     prefix = column_letter(position // 26 - 1) if position >= 26 else ""
     return prefix + "abcdefghijklmnopqrstuvwxyz"[position % 26]
 
@@ -145,9 +147,10 @@ def column_letter(position: int) -> str:
 def data_table(
     overview: ScoreOverview, name: str, scores: Iterable[Score], words: Sequence[str]
 ) -> Table:
-    """Return the scores as a data table, with p-values, numbers of pairs and ranks.
+    """Return scores as a data table called ``name``, a row per score, with p-values, numbers of
+    pairs and ranks.
 
-    ``words``: the column headings for the words of a task.
+    ``words``: the column headings for the words of a task, as many as ``cell`` of every score has.
     """
     ranks = {} if overview.is_trial else overview.ranks
     records = [
@@ -172,9 +175,10 @@ def data_table(
 
 
 def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, float]]) -> Section:
-    """Return the mean milliseconds of a comparison with every measure, the fastest measure first.
+    """Return the section with the mean milliseconds of a comparison with every measure, the fastest
+    measure first.
 
-    ``seconds``: by group, then by measure.
+    ``seconds``: the mean seconds by group, then by measure.
     """
     times = {
         spec: {
@@ -207,8 +211,8 @@ def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, fl
 
 
 def log_scale_fraction(value: float, low: float, high: float) -> float:
-    """Return the position of a positive number between two others on a logarithmic scale, 0 to
-    1."""
+    """Return the position of ``value`` on a logarithmic scale, with two decimals: 0 at ``low``, 1
+    at ``high``; 0 for a value of 0 or below, and for a scale without length."""
     if value <= 0 or high <= low:
         return 0.0
     return round(math.log(value / low) / math.log(high / low), 2)
@@ -217,9 +221,10 @@ def log_scale_fraction(value: float, low: float, high: float) -> float:
 def failures_section(
     names: Mapping[str, str], failures: Iterable[FailedComparisons], reasons: Mapping[str, str] = {}
 ) -> Section:
-    """Return the numbers of failed comparisons by measure and reason, the most frequent first.
+    """Return the section with the numbers of failed comparisons by measure and reason, the largest
+    number first.
 
-    ``reasons``: why measures were left out, by name.
+    ``names``: labels of measures, by specification. ``reasons``: by measure that was left out, why.
     """
     by_reason: dict[tuple[str, str], list[FailedComparisons]] = defaultdict(list)
     for failure in failures:
@@ -255,7 +260,7 @@ def _failed_tests_text(failures: Iterable[FailedComparisons]) -> str:
 
 
 def measures_section(overview: ScoreOverview) -> Section:
-    """Return the declared properties of every measure, in the order of the run."""
+    """Return the section with the declared properties of every measure, in the order of the run."""
     table = Table.of(
         [_claims_record(overview.names[info.spec], info) for info in overview.measures],
         "claims",
@@ -306,7 +311,11 @@ def _claim_mark(claim: bool | None) -> str:
 def compared_inputs_section(
     representations: Mapping[str, Mapping[str, object]], about: str
 ) -> Section:
-    """Return the compared representations and their fingerprints."""
+    """Return the section with the compared representations and their fingerprints.
+
+    ``representations``: by name, the facts of the provenance, such as "n_samples". ``about``: the
+    paragraph above the table.
+    """
     keys = ("n_samples", "n_features", "dtype", "computed_in", "fingerprint")
     heads = ("representation", "samples", "features", "type", "computed in", "fingerprint")
     records = [
@@ -344,11 +353,11 @@ def frame_sections(
     times, failures and properties of measures.
 
     ``own``: the suite's own sections. ``columns``: of the table of scores. ``seconds``: see
-    :func:`times_section`. ``groups``, ``kind``, ``definition``, ``text_of``: groups of tasks, the
-    noun for a group, the definition of a task, and the display name of a task. ``stars_note``,
-    ``has_complete``: see :func:`scores_section`. ``keeps_scores``: the section of all scores keeps
-    the scores for later rankings; otherwise the own sections keep the scores. ``reasons``: why
-    measures were left out.
+    :func:`times_section`. ``groups``, ``kind``, ``definition``, ``text_of``: by name of a group,
+    the predicate that selects tasks; the noun for a group; the definition of a task; and a function
+    from a task to its display name. ``stars_note``, ``has_complete``: see :func:`scores_section`.
+    ``keeps_scores``: the section of all scores keeps the scores for later rankings; otherwise the
+    own sections keep the scores. ``reasons``: why measures were left out, by name.
     """
     scores = scores_section(overview, columns, stars_note, has_complete=has_complete)
     sections = (
@@ -364,8 +373,8 @@ def frame_sections(
 
 
 def groups_by_test(tasks: Iterable[Case | Score]) -> dict[str, Callable[[TaskKey], bool]]:
-    """Return, for each test of some tasks or scores, the predicate that says whether a task is of
-    the test."""
+    """Return, for each test of ``tasks`` (tasks or scores), a predicate: whether the key of a task
+    begins with the test."""
     return {test: partial(_is_of_test, test) for test in dict.fromkeys(t.test for t in tasks)}
 
 
@@ -377,7 +386,7 @@ def noise_remark(reliabilities: Mapping[str, float | None]) -> str:
     """Return a sentence about the unranked tasks, where the expected differences are mostly noise;
     "" without unranked tasks.
 
-    ``reliabilities``: by the name of a task.
+    ``reliabilities``: by the name of a task; None for a task that needs no reliability.
     """
     cells = [
         f"{name} ({value:.2f})"

@@ -45,8 +45,8 @@ TASK_CHECK_MEASURES = ("cka", "procrustes", "jaccard", "rsa")
 class FrozenFeatures(NamedTuple):
     """The content of a pack, for the suite of the pack.
 
-    The folder, the facts that the suite stored, the name of the pack in a study, and the SHA-256 of
-    the manifest.
+    ``folder``: the unpacked content. ``facts``: stored by the suite. ``identity``: "NAME@VERSION",
+    the name of the pack in a study. ``manifest``: the SHA-256 of the manifest.
     """
 
     folder: Path
@@ -55,14 +55,18 @@ class FrozenFeatures(NamedTuple):
     manifest: str = ""
 
     def named(self, result: Result) -> Result:
-        """Return the result of a run on this pack, with the name of the pack as the size."""
+        """Return a new result of a run on this pack, with the name of the pack as the size, and the
+        pack in the provenance."""
         provenance = {"pack": self.identity, "manifest": self.manifest}
         return replace(result, size=self.identity, provenance=provenance | dict(result.provenance))
 
 
 class Reduction(NamedTuple):
-    """How a pack is smaller than its study: a subsample, the same for all models of a data set, and
-    arrays in half precision."""
+    """How a pack is smaller than its study.
+
+    ``samples``: the number of samples to keep, the same samples for all models of a data set; None
+    for all. ``half``: store arrays in half precision.
+    """
 
     samples: int | None = None
     half: bool = False
@@ -75,7 +79,8 @@ class Reduction(NamedTuple):
         return np.sort(g.permutation(n)[: self.samples])
 
     def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
-        """Return the kept rows of an array, in half precision if the pack uses half precision."""
+        """Return the kept rows of an array of a data set, in half precision if the pack uses half
+        precision and the array holds floating-point numbers."""
         subset: np.ndarray = values[self.rows(dataset, len(values))]
         if self.half and subset.dtype.kind == "f":
             subset = subset.astype(np.float16)
@@ -83,7 +88,11 @@ class Reduction(NamedTuple):
 
 
 class PackTask(NamedTuple):
-    """A task of a pack: test, name, number of parts, and the models behind the task."""
+    """A task of a pack.
+
+    ``cell``: the name, with slashes between words. ``parts``: the number of parts if measures are
+    ranked by part, else 0. ``models``: the models behind the task.
+    """
 
     test: str
     cell: str
@@ -100,13 +109,15 @@ def build_pack(
     max_samples: int | None = None,
     half: bool = False,
 ) -> tuple[Path, Manifest]:
-    """Write the features of a finished study as a pack; return the archive and the manifest.
+    """Write the features of a finished study as a pack; return the path of the archive, and the
+    manifest.
 
-    ``target``: a folder, or a file name that ends in ``.tar.xz``. ``name``: by default the suite
-    and the size of the study. ``max_samples``: the number of samples per model, by default all.
-    ``half``: store arrays in half precision.
+    ``study``: the folder of the study. ``target``: a folder, or a file name that ends in
+    ``.tar.xz``. ``name``: by default the suite and the size of the study. ``max_samples``: the
+    number of samples per model, by default all. ``half``: store arrays in half precision.
 
-    Raises ``ValueError`` for a folder that is not a finished study of trained models.
+    Raises ``ValueError`` for a folder that is not a finished study of trained models, a suite
+    without packs, and fewer than 20 samples.
     """
     study_purpose = purpose(study)
     if study_purpose.models is not None:
@@ -170,19 +181,21 @@ def pack_content(pack: Pack) -> FrozenFeatures:
 
 
 def pack_cases(pack: Pack) -> list[Case]:
-    """Return the tasks of a pack as cases."""
+    """Return the tasks of a pack as cases, without tasks whose expected differences do not repeat
+    on other inputs."""
     return _ranked_cases(load_suite(pack.manifest.suite), pack_content(pack))
 
 
 def _ranked_cases(suite: Suite, features: FrozenFeatures) -> list[Case]:
-    """Return the tasks of a pack whose expected differences repeat on other inputs."""
+    """Return the tasks of a pack, as cases, whose expected differences repeat on other inputs."""
     assert suite.read_pack is not None
     inputs = suite.read_pack(features)
     return [case for case in suite.tasks(inputs) if is_reliable(case.reliability)]
 
 
 def tasks_with_scores(suite: str, features: FrozenFeatures) -> Iterator[PackTask]:
-    """Yield the tasks of a pack with a score for at least one of ``TASK_CHECK_MEASURES``."""
+    """Yield the tasks of a pack with a score for at least one of ``TASK_CHECK_MEASURES``.
+    ``suite``: the name. ``features``: the content of the pack."""
     cases = _ranked_cases(load_suite(suite), features)
     keys = {
         (row.test, row.cell)
@@ -203,7 +216,8 @@ def pack_facts(
 ) -> dict[str, Any]:
     """Return the facts about trained models for a pack: size, recipe fingerprints, reliabilities.
 
-    ``reliabilities``: by task; None if the expected differences do not depend on inputs.
+    ``plan``: the recipes of the models. ``reliabilities``: by the name of a task; None, left out,
+    if the expected differences do not depend on inputs.
     """
     return {
         "size": size,
@@ -213,7 +227,7 @@ def pack_facts(
 
 
 def layers_by_pooling(traits: Mapping[str, Any]) -> LayersByPooling:
-    """Return all layers of a model, by pooling."""
+    """Return the names of all layers of a model, by pooling. ``traits``: of the model."""
     return dict(traits["layers"])
 
 
@@ -227,8 +241,9 @@ def copy_model_to_pack(
 ) -> None:
     """Copy a trained model into a pack, without weights and records.
 
-    ``layers_of``: selects the layers to keep, given the traits. ``extra``: additional traits.
-    Accuracies stay the accuracies on all samples.
+    ``study``: the folder of the study. ``pack``: the folder with the content of the pack.
+    ``layers_of``: maps the traits to the names of the layers to keep, by pooling. ``extra``:
+    additional traits. Accuracies stay the accuracies on all samples.
 
     Raises ``ValueError`` for a model that the study lacks.
     """

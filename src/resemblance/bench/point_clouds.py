@@ -14,8 +14,8 @@ CUBE_DISTANCE = 1.1  # between the centres of the two uniform spots before one o
 
 
 def check_minimum_sizes(**sizes: tuple[int, int]) -> None:
-    """Raise ``ValueError`` unless every size, a pair (size, minimum), is an integer of at least the
-    minimum."""
+    """Raise ``ValueError`` unless every size is an integer of at least the minimum. ``sizes``: by
+    the name in the error, the pair (size, minimum)."""
     for name, (size, smallest) in sizes.items():
         if not isinstance(size, int | np.integer) or size < smallest:
             raise ValueError(f"{name} must be a whole number, at least {smallest}; got {size!r}")
@@ -81,8 +81,8 @@ def rings(large: int, *, points: int = 100) -> np.ndarray:
 
 
 def ring_radii(large: int) -> tuple[float, ...]:
-    """Return the radii of five rings: 1 for the first ``large`` rings, then alternately outside and
-    inside."""
+    """Return the radii of five rings: 1 for the first ``large`` rings, then the first of 1.25,
+    0.75, 1.5, 0.5."""
     return (1.0,) * large + (1.25, 0.75, 1.5, 0.5)[: N_RINGS - large]
 
 

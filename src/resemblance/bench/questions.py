@@ -70,8 +70,8 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def question_of(suite: str, test: str) -> Question:
-    """Return the question that a test answers; the test itself for a test outside the list, such as
-    a test of your own suite."""
+    """Return the question that a test of a suite answers; for a test outside the list, such as a
+    test of your own suite, a new question with the name of the test."""
     for question in QUESTIONS:
         if (suite, test) in question.tests:
             return question

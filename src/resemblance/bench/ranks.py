@@ -35,11 +35,11 @@ ScoresAndRulesByTask = Mapping[TaskKey, tuple[ScoresByMeasure, RankRule]]
 class ScoreOverview(NamedTuple):
     """The scores of a run, and the ranks computed from the scores.
 
-    ``cells``: tasks with scores. ``rankings``: mean ranks, best first. ``names``: labels of
-    measures on the page, by specification. ``order``: of the measures on a page, best mean rank
-    first, unranked measures last; in a trial, the order of the run, because ranks of a trial mean
-    nothing. ``usual``: specifications and labels of the suite's default measures; the page marks
-    other measures.
+    ``cells``: by task, the scores and the rule for ranking. ``ranks``: by task with ranks, then by
+    measure. ``rankings``: mean ranks, best first. ``names``: labels of measures on the page, by
+    specification. ``order``: of the measures on a page, best mean rank first, unranked measures
+    last; in a trial, the order of the run, because ranks of a trial mean nothing. ``usual``:
+    specifications and labels of the suite's default measures; the page marks other measures.
     """
 
     scores: tuple[Score, ...]
@@ -70,7 +70,8 @@ def summarize_scores(
 ) -> ScoreOverview:
     """Rank the measures of a suite and return the content of its pages.
 
-    ``cells``: see :func:`tasks_with_rank_rules`.
+    ``suite``: the name. ``measures``: of the run, in their order. ``cells``: see
+    :func:`tasks_with_rank_rules`. ``default_measures``: of the suite.
     """
     infos = tuple(measures)
     names = distinct_labels({m.spec: m.label for m in infos})
@@ -94,7 +95,8 @@ def summarize_scores(
 
 
 def tasks_with_rank_rules(cases: Iterable[Case], scores: Iterable[Score]) -> ScoresAndRulesByTask:
-    """Return the tasks with scores, by test and words, and the rule for ranking every task."""
+    """Return by task, with the key ``Case.key``, the scores of measures and the rule for ranking; a
+    task without any score is left out."""
     by_cell: dict[TaskKey, list[Score]] = defaultdict(list)
     for score in scores:
         by_cell[score.key].append(score)
@@ -118,10 +120,11 @@ def rank_rule(
 ) -> RankRule:
     """Return the rule that ranks the measures of a task by their scores.
 
-    ``is_by_part``: rank within every part. ``failures``: the rank of measures with failed
-    comparisons. ``is_shared``: all measures share one rank. A task with unreliable expected
-    differences is shown and not ranked, unless ``is_ranked`` is True; Kendall's correlation is
-    shown next to Spearman's and never ranked.
+    ``scores``: of all measures in the task. ``models``: the models behind the task. ``is_by_part``:
+    rank within every part. ``failures``: the rank of measures with failed comparisons, "last" or
+    "unranked" (see :class:`RankRule`). ``is_shared``: all measures share one rank. A task with
+    unreliable expected differences is shown and not ranked, unless ``is_ranked`` is True; Kendall's
+    correlation is shown next to Spearman's and never ranked.
     """
     count = max(len(s.parts) for s in scores) if is_by_part else 1
     parts = tuple(
@@ -140,9 +143,9 @@ def rank_rule(
 
 
 def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) -> Section:
-    """Return a section with the scores of tasks and the rules for ranking.
+    """Return a copy of the section with the scores of tasks and the rules for ranking.
 
-    The name of a task omits its first ``words`` words, such as the test.
+    The name of a task in the section omits the first ``words`` words of its key, such as the test.
     """
     return section._replace(
         scores={task_name(cell[words:]): scores for cell, (scores, _) in cells.items()},
@@ -161,8 +164,11 @@ def catalogue_measure(info: MeasureInfo) -> Measure | None:
 
 
 def measure_signs(overview: ScoreOverview, order: Iterable[str]) -> tuple[Sign, ...]:
-    """Return the note for every measure in the first column of a table: the full name, and a mark
-    if the measure is not a default measure of the suite."""
+    """Return a tooltip for every measure in the first column of a table: the specification and a
+    summary. A measure that is not a default measure of the suite also gets the mark "added".
+
+    ``order``: the measures of the rows, by specification.
+    """
     infos, signs = {m.spec: m for m in overview.measures}, list[Sign]()
     added = _added_measures(overview)
     for row, info in enumerate(infos[spec] for spec in order):
@@ -185,9 +191,10 @@ def _added_measures(overview: ScoreOverview) -> set[str]:
 def ranking_section(
     overview: ScoreOverview, groups: TaskFilters, about: str = "", *, kind: str = "group"
 ) -> Section:
-    """Return the mean ranks, overall and per group of tasks.
+    """Return the section with the mean ranks, overall and per group of tasks.
 
-    ``about``: describes a task. ``kind``: the noun for a group.
+    ``groups``: by name of a group, the predicate that selects tasks. ``about``: describes a task.
+    ``kind``: the noun for a group.
     """
     by_spec = {r.measure: r for r in overview.rankings}
     rankings = [by_spec[spec] for spec in overview.order if spec in by_spec]
@@ -236,7 +243,7 @@ def _rankings(
     overview: ScoreOverview, is_in: Callable[[TaskKey], bool] = bool
 ) -> tuple[Ranking, ...]:
     """Return the mean ranks of measures over all experiments, or over the tasks that ``is_in``
-    selects."""
+    selects by their keys; best median first."""
     ranks = {cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)}
     return summarize(average_readings(ranks))
 
@@ -248,7 +255,11 @@ def distribution_section(
     *,
     kind: str = "group",
 ) -> Section:
-    """Return box plots of the ranks of every measure, a figure per group of tasks."""
+    """Return the section with box plots of the ranks of every measure, a figure per group of tasks.
+
+    ``groups``: by name of a group, the predicate that selects tasks. ``text_of``: maps a task to
+    its display name. ``kind``: the noun for a group.
+    """
     figures = (_rank_box_figure(overview, name, is_in, text_of) for name, is_in in groups.items())
     order = ""
     if not overview.is_trial:

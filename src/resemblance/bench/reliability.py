@@ -34,9 +34,11 @@ def reliability(
     .. math:: \frac{2 r}{1 + r}
 
     r is Spearman's correlation between the differences that two halves of the inputs predict,
-    averaged over 50 random halvings; a negative r is returned without correction. ``values``:
-    (models or pairs, inputs). ``expected``: maps the means over inputs to the expected differences
-    of pairs. At most 1; None for fewer than four inputs, and if all differences are equal.
+    averaged over 50 random halvings; a negative r is returned without correction. ``values``: a
+    value of every model or pair on every input, (models or pairs, inputs), such as 1 for a correct
+    answer. ``expected``: maps the means over inputs, (models or pairs,), to the expected
+    differences of pairs. At most 1; None for fewer than four inputs, and if all differences are
+    equal.
 
     Reference: Spearman 1910; Brown 1910.
     """
@@ -53,7 +55,8 @@ def reliability(
 
 
 def is_reliable(reliability: float | None) -> bool:
-    """Whether the expected differences repeat on other inputs, or do not depend on inputs."""
+    """Whether the expected differences repeat on other inputs: a reliability of at least
+    ``LEAST_RELIABILITY``, or None for differences that do not depend on inputs."""
     return reliability is None or reliability >= LEAST_RELIABILITY
 
 
@@ -68,8 +71,8 @@ def _divergence_by_input(x: Representation, y: Representation) -> np.ndarray:
 
 
 def _values_from_left_out_means(mean: float, means: np.ndarray) -> np.ndarray:
-    """Return the value of every input (jackknife pseudo-values), given the mean and the
-    leave-one-out means."""
+    """Return the value of every input (jackknife pseudo-values), (n,), given the mean over n inputs
+    and the means without each input, (n,)."""
     return len(means) * mean - (len(means) - 1) * means
 
 

@@ -43,7 +43,10 @@ def score(
     memory: int | str = "half",
     progress: StageProgress | None = None,
 ) -> tuple[Score, ...]:
-    """Return the score of every measure in every task; a task can leave out measures."""
+    """Return the score of every measure in every task, task by task; a task can leave out measures.
+
+    ``memory``, ``progress``: see :func:`compare_cases`.
+    """
     comparisons = compare_cases(cases, measures, memory=memory, progress=progress)
     return tuple(row for case in cases for row in scores_in_case(case, comparisons))
 
@@ -62,7 +65,8 @@ def compare_cases(
     folder: Path | None = None,
     stored_only: bool = False,
 ) -> ComparisonsByPart:
-    """Compare all parts of all tasks in one run, so that no task waits for the previous task.
+    """Compare all parts of all tasks in one run, so that no task waits for the previous task;
+    return the comparisons by the key of the part.
 
     ``folder``: where position rows of feature maps are stored. ``stored_only``: compute nothing; a
     comparison that ``save`` lacks has no value. The remaining parameters are the parameters of
@@ -115,7 +119,8 @@ def compare_cases(
 
 
 def _n_comparisons(chunk: ComparisonChunk) -> int:
-    """Return the number of comparisons of a chunk."""
+    """Return the number of comparisons in a chunk, pairs times measures. If all rows are compared
+    with each other, a symmetric measure compares a pair once."""
     rows, orders = len(chunk.rows), [1 if m.symmetric else 2 for m in chunk.measures]
     if chunk.columns is not None:
         return rows * len(chunk.columns) * len(orders)
@@ -172,8 +177,8 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
 def mean_over_parts(rule: Rule, values: Sequence[float], weights: Sequence[float]) -> float:
     """Return the score of a task from the scores of its parts; NaN without parts.
 
-    If the rule is complete, the score is the weighted mean, NaN if a part has no score. Otherwise
-    the score is the plain mean over the parts with a score.
+    If the rule is complete, the score is the mean with ``weights``, NaN if a part has no score.
+    Otherwise the score is the plain mean over the parts with a score.
     """
     if not values:
         return np.nan
@@ -183,9 +188,11 @@ def mean_over_parts(rule: Rule, values: Sequence[float], weights: Sequence[float
 def _scores_without_seeds(
     case: Case, rule: Rule, matrices: Sequence[np.ndarray], values: Sequence[float], symmetric: bool
 ) -> dict[str, float]:
-    """Return the score of a task without the models of every seed, from the known differences.
+    """Return, by seed, the score of a task without the models of the seed, from the measured
+    differences.
 
-    ``matrices`` and ``values``: the differences and the scores of the parts.
+    ``matrices`` and ``values``: the differences and the scores of the parts. ``symmetric``: whether
+    the measure is symmetric.
     """
     scores = {}
     for unit in seeds_of_case(case):
@@ -215,7 +222,8 @@ def _reduced_score(
 def _pairs_with_values(
     differences: np.ndarray, blocks: Iterable[Block], symmetric: bool
 ) -> list[bool]:
-    """Return whether a value exists, for every pair in the blocks; every pair is counted once."""
+    """Return whether a difference exists (is not NaN), for every pair in the blocks; a pair in
+    several blocks counts once, and with ``symmetric`` so do (i, j) and (j, i)."""
     pairs = {(i, j) for b in blocks for i, j in zip(b.rows.tolist(), b.columns.tolist())}
     if symmetric and len(differences) == differences.shape[1]:
         pairs = {(min(i, j), max(i, j)) for i, j in pairs}
@@ -240,7 +248,10 @@ def failure_without_count(reason: str | None) -> str:
 
 class FailedComparisons(NamedTuple):
     """The number of failed comparisons of a measure in a test of some models, and the most frequent
-    reason."""
+    reason.
+
+    ``measure``: the specification. ``models``: the name of the models. ``comparisons``: the number.
+    """
 
     measure: str
     test: str
@@ -252,9 +263,10 @@ class FailedComparisons(NamedTuple):
 def failed_comparisons(
     cases: Iterable[Case], comparisons: ComparisonsByPart, words: Callable[[Case], tuple[str, str]]
 ) -> list[FailedComparisons]:
-    """Return the failures of every measure in every test.
+    """Return an entry for every measure with failures in every test.
 
-    ``words``: a function from a task to its test and models.
+    ``words``: a function from a task to its test and models. A comparison that several tests use
+    counts in each test.
     """
     parts = dict.fromkeys((words(case), part.key) for case in cases for part in case.parts)
     reasons: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
@@ -270,7 +282,8 @@ def failed_comparisons(
 def mean_comparison_seconds(
     cases: Iterable[Case], comparisons: ComparisonsByPart, group_of: Callable[[Case], str]
 ) -> dict[str, dict[str, float]]:
-    """Return the mean seconds of a comparison, by group and measure."""
+    """Return the mean seconds of a comparison, by group, then by measure: the mean over the parts
+    of tasks in the group. ``group_of``: a function from a task to its group."""
     parts = dict.fromkeys(
         (group_of(case), case.test, part.key) for case in cases for part in case.parts
     )

@@ -23,10 +23,12 @@ from .study_models import model_folder
 class StudyStatus(NamedTuple):
     """The progress of a study.
 
-    ``planned``: the number of models in the plan; 0 if unknown. ``parts``: finished pieces of other
-    work, for example perturbed models. ``alone``: the number of ``comparisons`` of a representation
-    with itself; pages do not count these comparisons. ``scores``: the number of scores of measures
-    in tasks, in the result. ``last``: the last line of the log.
+    ``suite``, ``size``, ``models``: see :class:`.Purpose`. ``running``: whether a process works on
+    the study. ``trained``: the number of trained models. ``planned``: the number of models in the
+    plan; 0 if unknown. ``parts``: finished pieces of other work, for example perturbed models.
+    ``comparisons``: the number of stored comparisons. ``alone``: the number of ``comparisons`` of a
+    representation with itself; pages do not count these comparisons. ``scores``: the number of
+    scores of measures in tasks, in the result. ``last``: the last line of the log.
     """
 
     suite: str
@@ -98,8 +100,8 @@ class RunRecord(NamedTuple):
 
 
 def record_run(folder: Path, command: str) -> RunRecord:
-    """Record a run with this command on the current machine; return the whole record of the
-    study.
+    """Record a run with this command line on the current machine; return the whole record of the
+    study. ``folder``: of the study.
 
     The record gets the command, the machine and the versions of libraries, each only if it is new.
     The first run also sets ``begun``. The file stays as it is if nothing is new.
@@ -135,7 +137,7 @@ def provenance_of_runs(folder: Path) -> dict[str, str]:
 
 
 def _append_words(entries: tuple[str, ...], *words: str) -> tuple[str, ...]:
-    """Append words, and drop duplicates and empty words."""
+    """Return ``entries`` followed by ``words``, without duplicates and empty words."""
     return tuple(filter(None, dict.fromkeys((*entries, *words))))
 
 

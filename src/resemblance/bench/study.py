@@ -69,13 +69,13 @@ JoinPurposes = Callable[[Purpose, Purpose], Purpose]
 
 
 def keep_wanted_purpose(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
-    """Return the purpose of the run: with the same suite and models, any run may use the same
-    folder."""
+    """Return ``run_purpose``: with the same suite and models, any run may use the same folder."""
     return run_purpose
 
 
 def purpose(folder: str | Path) -> Purpose:
-    """Read the purpose of a study; ``ValueError`` for a folder that is not a study."""
+    """Read the purpose of a study from its folder; ``ValueError`` for a folder that is not a
+    study."""
     if not (Path(folder) / "study.json").exists():
         raise ValueError(f"{folder} is not a study: it has no study.json")
 
@@ -97,7 +97,8 @@ def save_purpose(
 ) -> Purpose:
     """Save the purpose of a study, joined with the stored purpose, and return the joined purpose.
 
-    Raises ``ValueError`` if the run needs another folder.
+    ``join``: maps the stored purpose and the purpose of the run to the joined purpose. Raises
+    ``ValueError`` if the run needs another folder.
     """
     study_purpose = join_purpose(folder, run_purpose, join)
     text = json.dumps({"format": STUDY_FORMAT, **study_purpose._asdict()}, ensure_ascii=False)
@@ -108,9 +109,12 @@ def save_purpose(
 def join_purpose(
     folder: Path, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Purpose:
-    """Return the stored purpose of a study joined with the purpose of a run.
+    """Return the stored purpose of a study joined with the purpose of a run; the purpose of the run
+    if nothing is stored.
 
-    Raises ``ValueError`` if the run needs another folder, because the suite or the models differ.
+    ``join``: maps both purposes, with equal suite and models, to the joined purpose. Raises
+    ``ValueError`` if the run needs another folder, because the suite or the models differ, or
+    because ``join`` says so.
     """
     if not (folder / "study.json").exists():
         return run_purpose
@@ -124,7 +128,8 @@ def join_purpose(
 
 
 def check_equal_purpose(old: str | None, new: str | None) -> None:
-    """Raise ``ValueError`` if the stored entry and the entry of the run differ."""
+    """Raise ``ValueError`` if the stored entry of a purpose, a suite or the origin of the models,
+    differs from the entry of the run. None: the study trains its models."""
     if old != new:
         raise ValueError(
             f"is a study of {old or 'trained models'}; use another folder for "
@@ -161,10 +166,10 @@ def check_folder(folder: Path) -> None:
 def add_claims(
     result: Result, judges: Mapping[str, ClaimJudge] | None, facts: Mapping[str, Any]
 ) -> Result:
-    """Return a result with judged claims in its sections.
+    """Return a copy of the result with judged claims in its sections.
 
-    ``judges``, ``facts``: by the name of a section; a section without a judge or without facts gets
-    no claims.
+    ``judges``, ``facts``: by the name of a section; the judge of a section is called with the facts
+    and returns claims. A section without a judge or without facts gets no claims.
 
     Raises ``ValueError`` if a judge returns anything but claims.
     """
@@ -199,10 +204,11 @@ def study_folder(
     folder: str | Path | None, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Iterator[tuple[Path, Purpose]]:
     """Prepare the folder of a study for a run: check, create and lock the folder, save the purpose,
-    remove unfinished files.
+    remove unfinished files. Yield the absolute path and the joined purpose.
 
-    Without a folder, a temporary folder is used. Raises ``ValueError`` as ``check_folder``,
-    ``lock_folder`` and ``save_purpose`` do.
+    ``join``: see :func:`save_purpose`. Without a folder, a temporary folder is used, and the
+    purpose is ``run_purpose``. Raises ``ValueError`` as ``check_folder``, ``lock_folder`` and
+    ``save_purpose`` do.
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
@@ -220,7 +226,7 @@ def study_folder(
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a process holds the lock of a study."""
+    """Whether a process holds the lock of a study; False in a read-only folder."""
     try:
         with lock_folder(folder, patience=0):
             return False

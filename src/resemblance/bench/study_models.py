@@ -30,12 +30,12 @@ TrainingOutcome = str | Exception  # a line for the log, or the exception of a f
 def train_plan(
     folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: StageProgress
 ) -> None:
-    """Train every model of the plan that the study lacks.
+    """Train every model of the plan that the study in ``folder`` lacks.
 
-    Pretrained models come first and are trained once, even if only fine-tuned models of the plan
-    refer to a pretrained model. All other models follow; fine-tuned models start from the stored
-    weights. A recipe therefore gives the same model whatever the order, the number of processes and
-    the number of attempts.
+    ``progress`` is called with ("training", done, total). Pretrained models come first and are
+    trained once, even if only fine-tuned models of the plan refer to a pretrained model. All other
+    models follow; fine-tuned models start from the stored weights. A recipe therefore gives the
+    same model whatever the order, the number of processes and the number of attempts.
 
     Raises the exception of the first failed training.
     """
@@ -74,8 +74,8 @@ def _train_parents_first(
     progress: StageProgress,
     resources: TrainingEnvironment | None,
 ) -> Iterator[tuple[Recipe, TrainingOutcome]]:
-    """Train missing models, pretrained models first; yield every recipe with the outcome of its
-    training."""
+    """Train missing models, pretrained models first; yield every missing recipe with a line for the
+    log, or with the exception of the training."""
     plan = add_parent_recipes(plan)
     missing_recipes = [recipe for recipe in plan if not is_trained(folder, recipe)]
     for domain in {recipe.domain for recipe in missing_recipes}:
@@ -106,7 +106,8 @@ def _train_parents_first(
 
 
 def add_parent_recipes(plan: Iterable[Recipe]) -> list[Recipe]:
-    """Return a plan extended by the pretrained models that its fine-tuned models start from.
+    """Return the recipes of a plan and the pretrained models that fine-tuned models start from,
+    each recipe once, a pretrained model before its first child.
 
     Raises ``ValueError`` if two different recipes have the same name, and so the same folder in a
     study.
@@ -125,11 +126,11 @@ def add_parent_recipes(plan: Iterable[Recipe]) -> list[Recipe]:
 
 
 def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
-    """Load the weights of a pretrained model, for a child recipe that starts from the pretrained
-    model.
+    """Load the weights of a pretrained model, by name, for a child recipe that starts from the
+    pretrained model. ``folder``: of the pretrained model.
 
     Raises ``ValueError`` if the model is missing or damaged, or was trained with another recipe
-    than the parent recipe of the child.
+    than the parent recipe of the child, and if the child has no parent.
     """
     parent = child.parent
     if parent is None:
@@ -149,8 +150,8 @@ def train_one(
     parent: Path | None = None,
     resources: TrainingEnvironment | None = None,
 ) -> str:
-    """Train a model, run the benchmark inputs through the model, write model and outputs, and
-    return a line for the log.
+    """Train a model, run the benchmark inputs through the model, write model and outputs into
+    ``folder``, and return a line for the log.
 
     ``parent``: the folder of the pretrained model that a fine-tuned model starts from.
     ``resources``: needed by a model on real data; if ``resources`` names an archive of trained
@@ -189,7 +190,7 @@ def model_folder(study: Path, recipe: Recipe) -> Path:
 
 
 def is_trained(folder: Path, recipe: Recipe) -> bool:
-    """Whether a study contains the model of a recipe, complete and undamaged.
+    """Whether the study in ``folder`` contains the model of a recipe, complete and undamaged.
 
     Arrays are read only if the size or the modification time differs from the recorded value.
     """
@@ -201,8 +202,8 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
 
 
 def is_written(folder: Path, recipe: Recipe) -> bool:
-    """Whether a study contains the model of a recipe according to its traits; arrays are not
-    checked."""
+    """Whether the study in ``folder`` contains the model of a recipe according to its traits;
+    arrays are not checked."""
     try:
         return _fingerprint_in_folder(model_folder(folder, recipe)) == recipe.fingerprint
     except (ValueError, OSError):
@@ -210,7 +211,8 @@ def is_written(folder: Path, recipe: Recipe) -> bool:
 
 
 def _fingerprint_in_folder(model: Path) -> str | None:
-    """Return the stored recipe fingerprint of the model in a folder."""
+    """Return the stored recipe fingerprint of the model in a folder; None if the traits have no
+    fingerprint."""
     file, description = model / TRAITS_FILE, "an object of traits"
     return read_document(file, lambda traits: traits.get("recipe"), description)
 
@@ -224,7 +226,8 @@ def _holds_recipe(model: Path, recipe: Recipe) -> bool:
 
 
 def study_models(folder: Path, plan: Iterable[Recipe]) -> tuple[ModelFeatures, ...]:
-    """Return the features of the trained models of a plan."""
+    """Return the features of the trained models of a plan, in the order of the plan. ``folder``: of
+    the study."""
     return tuple(s for recipe in plan for s in read_model(model_folder(folder, recipe)))
 
 
@@ -257,8 +260,8 @@ class ModelFamily(NamedTuple):
 
 
 def display_names(dataset: str, architecture: str) -> tuple[str, str]:
-    """Return the display names of a data set and an architecture; the names of the ReSi paper for
-    its own data sets and architectures."""
+    """Return the display names of a data set and an architecture: the names of the ReSi paper for
+    its own data sets and architectures, otherwise the arguments."""
     dataset_info = DATASETS.get(dataset)
     if dataset_info is None:
         return dataset, architecture

@@ -81,12 +81,13 @@ class SuiteRun(NamedTuple):
         return self.purpose.models is None and is_trial(*self.purpose[:2])
 
     def show(self, stage: str, done: int, total: int) -> None:
-        """Report progress, if the caller wants progress."""
+        """Report progress, if the caller wants progress. ``done``, ``total``: amounts of work."""
         if self.progress is not None:
             self.progress(stage, done, total)
 
     def compare(self, cases: Sequence[Case]) -> ComparisonsByPart:
-        """Compare all parts of all tasks at once; the study keeps every comparison."""
+        """Compare all parts of all tasks at once, and return the comparisons by the key of the
+        part; the study keeps every comparison."""
         return compare_cases(
             cases,
             self.measures,
@@ -240,7 +241,8 @@ def carry_out(
 
 
 def _chosen_experiments(suite: Suite, only: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the selected experiments of a suite, in the order of the suite; by default all.
+    """Return the selected experiments ``only`` of a suite, in the order of the suite; by default
+    all.
 
     Raises ``ValueError`` for a text, an empty list and an unknown experiment.
     """
@@ -265,8 +267,8 @@ def score_tasks(
 ) -> ScoredTasks:
     """Compare and score the tasks of a run.
 
-    ``also``: further tasks to compare at the same time, without a score. ``names``: of the measures
-    on the page, by specification; by default their labels.
+    ``also``: further tasks to compare at the same time, without a score; the result has only their
+    comparisons. ``names``: of the measures on the page, by specification; by default their labels.
     """
     comparisons = run.compare([*also, *cases])
     scores = [row for case in cases for row in scores_in_case(case, comparisons)]
@@ -285,7 +287,11 @@ def score_tasks(
 
 def evaluate_tasks(suite: Suite, run: SuiteRun, inputs: Any) -> Outcome:
     """Score the tasks of a suite, and return the result with rankings, all scores, the suite's own
-    sections, run times and failures."""
+    sections, run times and failures.
+
+    ``inputs``: the return value of ``suite.prepare``, or of ``suite.read_pack`` on a pack. The
+    facts of every section are the scored tasks.
+    """
     cases = list(suite.tasks(inputs))
     scored = score_tasks(run, cases)
     overview = scored.overview
