@@ -52,7 +52,7 @@ UNREADABLE_PACK_ERRORS = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError
 
 class PackedFile(NamedTuple):
     """A file of a pack: the SHA-256 and the size in bytes. A ``.npy`` file also has the shape and a
-    nonempty ``dtype`` of the array."""
+    nonempty ``dtype`` of the array; another file has None and ""."""
 
     sha256: str
     size: int
@@ -167,7 +167,8 @@ def _check_manifest(manifest: Manifest) -> None:
 
 
 def check_identity(name: str, version: int) -> None:
-    """Raise ``ValueError`` unless a name and a version are valid for a pack."""
+    """Raise ``ValueError`` unless a name and a version are valid for a pack: at most 64 lower-case
+    letters, digits and hyphens, and a number from 1 to 999999."""
     if not PACK_IDENTITY_PATTERN.fullmatch(f"{name}@{version}"):
         raise ValueError(
             "a pack has a name of at most 64 lower-case letters, digits and hyphens, and a version "
@@ -176,7 +177,8 @@ def check_identity(name: str, version: int) -> None:
 
 
 def read_manifest(pack_or_archive: Path) -> Manifest:
-    """Return the manifest of an archive or of an unpacked pack, without reading the files.
+    """Return the manifest of an archive (a file) or of an unpacked pack (a folder), without reading
+    the other files.
 
     Raises ``ValueError`` without a valid manifest.
     """
@@ -245,9 +247,10 @@ def write_pack(
     """Write all files of a folder into an archive, and return the manifest.
 
     ``target``: a path that ends in ``.tar.xz``, or a folder for the archive
-    ``NAME@VERSION.tar.xz``. The function writes the checksum to a second file, with ``.sha256``
-    appended to the name of the archive. Equal content gives equal bytes, at any time and place, on
-    machines with the same description and the same library versions.
+    ``NAME@VERSION.tar.xz``. ``suite``: the name of the suite. ``about``: a line of description.
+    ``facts``: data of the suite, as JSON. The function writes the checksum to a second file, with
+    ``.sha256`` appended to the name of the archive. Equal content gives equal bytes, at any time
+    and place, on machines with the same description and the same library versions.
 
     Raises ``ValueError`` for a folder with anything except plain files and folders, for a ``.npy``
     file that contains objects or is damaged, for facts that are not JSON, and beyond 4 GiB.
@@ -281,7 +284,8 @@ def write_pack(
 
 
 def _describe_file(path: Path, name: str) -> PackedFile:
-    """Return the manifest entry of a file; ``name``: the path in the pack, for error messages."""
+    """Return the manifest entry of the file at ``path``; ``name``: the path in the pack, for error
+    messages. Raises ``ValueError`` for a ``.npy`` file without a readable array."""
     digest, size = checksum(path), path.stat().st_size
     if not name.endswith(".npy"):
         return PackedFile(digest, size)
@@ -305,15 +309,19 @@ def _write_tar_xz(folder: Path, manifest: Manifest, target: Path) -> None:
 
 
 def _tar_header(name: str, size: int) -> tarfile.TarInfo:
-    """Return a tar header without time, owner, and the permissions of the original file."""
+    """Return a tar header of a file, given its path in the archive and its size in bytes; without
+    time, owner, and the permissions of the original file."""
     header = tarfile.TarInfo(name)
     header.size, header.mode = size, 0o644
     return header
 
 
 def _walk_files(folder: Path, prefix: str = "") -> Iterator[str]:
-    """Yield the paths of all files in a folder, with slashes; ``ValueError`` for links and special
-    files."""
+    """Yield the paths of all files in the folder and its subfolders, relative to the folder, with
+    slashes; ``ValueError`` for links and special files.
+
+    ``prefix``: a subfolder, with a slash at the end, to walk alone.
+    """
     for entry in sorted(os.scandir(folder / prefix), key=lambda entry: entry.name):
         path = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
@@ -330,9 +338,9 @@ def _walk_files(folder: Path, prefix: str = "") -> Iterator[str]:
 def unpack(archive: Path, folder: Path, *, sha256: str | None = None) -> Pack:
     """Unpack an archive into a new folder, and check every file.
 
-    The function checks the ``sha256`` of the archive before reading any content. The folder appears
-    at once, after all checks; a failed or interrupted attempt leaves nothing behind. The unpacked
-    files are read-only.
+    The function checks the ``sha256`` of the archive, if given, before reading any content. The
+    folder appears at once, after all checks; a failed or interrupted attempt leaves nothing behind.
+    The unpacked files are read-only.
 
     Raises ``ValueError`` for an archive with another checksum or with any entry that the manifest
     does not list, ``FileExistsError`` for an existing folder.
@@ -373,8 +381,8 @@ def verify(pack_or_archive: Path) -> Manifest:
 
 
 def _unpack_files(archive: Path, folder: Path) -> Manifest:
-    """Write the files listed in the manifest of an archive, with at most the listed number of
-    bytes, and check the files."""
+    """Write the files listed in the manifest of an archive into a folder, with at most the listed
+    number of bytes, check the files, and return the manifest."""
     with _refuse_unreadable_pack(archive):
         with _open_tar_xz(archive) as (tar, content):
             manifest = _read_first_member(tar, content)

@@ -134,8 +134,9 @@ def open_pack(
 def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
     """Return the folder or archive of a pack; None for a pack that must be fetched.
 
-    Raises ``ValueError`` if ``name`` is neither the name of a pack nor a path, and if several packs
-    in the cache have the same name.
+    ``name``: see :func:`open_pack`. ``cache``: see :func:`cache_folder`. Raises ``ValueError`` if
+    ``name`` is neither the name of a pack nor a path, and if several packs in the cache have the
+    same name.
     """
     if isinstance(name, str) and PACK_IDENTITY_PATTERN.fullmatch(name):
         identity = _newest_pack_name(name, cache)
@@ -150,8 +151,8 @@ def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
 
 
 def _newest_pack_name(name: str, cache: Path | None) -> str | None:
-    """Return the name of a pack with the version. Without a version, use the newest known or cached
-    version, or return None if there is no version."""
+    """Return the name of a pack with the version, "resi-compact@1". Without a version in ``name``,
+    use the newest known or cached version; return None if no version is known."""
     match = PACK_IDENTITY_PATTERN.fullmatch(name)
     if match is None:
         raise ValueError(f"{name!r:.80} is no pack: give its name and version, as resi-compact@1")
@@ -178,8 +179,8 @@ def _find_cached_pack(identity: str, cache: Path | None) -> Path | None:
 
 
 def cache_folder(cache: Path | None = None) -> Path:
-    """Return the folder of unpacked packs: in ``cache``, or in the folder given by the
-    environment."""
+    """Return the folder of unpacked packs: ``packs`` in ``cache``; without ``cache``, in the folder
+    given by the environment."""
     if cache is not None:
         return cache / "packs"
     if folder := os.environ.get(CACHE_VARIABLE):
@@ -189,14 +190,19 @@ def cache_folder(cache: Path | None = None) -> Path:
 
 
 def cached_packs(cache: Path | None = None) -> tuple[Path, ...]:
-    """Return the folders of the packs in the cache, without verification."""
+    """Return the folders of the packs in the cache, sorted by name, without verification."""
     root = cache_folder(cache)
     names = sorted(os.listdir(root)) if root.is_dir() else []
     return tuple(root / name for name in names if CACHED_PACK_PATTERN.fullmatch(name))
 
 
 def _pack_from_archive(archive: Path, identity: str, digest: str, root: Path) -> Pack:
-    """Unpack an archive into the cache, unless the pack is in the cache already."""
+    """Return the pack of an archive, unpacked into the cache unless the pack is in the cache
+    already.
+
+    ``identity``: "NAME@VERSION". ``digest``: the SHA-256 of the archive. ``root``: the folder of
+    unpacked packs.
+    """
     folder = root / f"{identity}-{digest[:12]}"
     if not folder.exists():
         with suppress(FileExistsError):  # another process was faster
@@ -205,8 +211,8 @@ def _pack_from_archive(archive: Path, identity: str, digest: str, root: Path) ->
 
 
 def _pack_from_folder(folder: Path) -> Pack:
-    """Verify an unpacked folder; in the cache, the manifest must also match the name of the
-    folder."""
+    """Verify an unpacked folder, and return the pack; in the cache, the manifest must also match
+    the name of the folder."""
     remedy = f"; remove {folder}, and open or get the pack again"
     try:
         manifest = verify(folder)
@@ -222,8 +228,8 @@ def _pack_from_folder(folder: Path) -> Pack:
 
 
 def _prepare_cache(root: Path) -> Path:
-    """Create the cache, and remove unfinished packs left behind by processes killed at least a day
-    ago."""
+    """Create the folder of unpacked packs and return the folder; remove unfinished packs left
+    behind by processes killed at least a day ago."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         paths = [path for path in root.iterdir() if UNFINISHED_PACK_PATTERN.fullmatch(path.name)]
@@ -276,7 +282,12 @@ def get_pack(
 
 
 def _expected_digest(identity: str, sha256: str | None) -> str | None:
-    """Return the required checksum of an archive; None if only the source knows the checksum."""
+    """Return the required checksum of the archive of a pack; None if only the source knows the
+    checksum.
+
+    ``sha256``: the checksum given by the user. Raises ``ValueError`` if the checksum is invalid or
+    differs from the checksum known to the library.
+    """
     entry = _find_known_pack(identity)
     if sha256 is None:
         return entry.sha256 if entry else None
@@ -320,7 +331,8 @@ def _download_pack(
 def _pack_address(source: str | Path, identity: str, suffix: str = "") -> str:
     """Return the address of an archive in a source: a folder, or the archive itself.
 
-    Raises ``ValueError`` for addresses of other kinds than http, https and file.
+    ``identity``: "NAME@VERSION". ``suffix``: added to the address, such as ".sha256". Raises
+    ``ValueError`` for addresses of other kinds than http, https and file.
     """
     is_path = isinstance(source, Path) or "://" not in source
     parts = urlsplit(Path(source).absolute().as_uri() if is_path else str(source))

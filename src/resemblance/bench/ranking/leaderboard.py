@@ -54,9 +54,10 @@ class Leaderboard(BaseResult):
     """What the benchmarks answer about measures, returned by :func:`resemblance.leaderboard`.
 
     ``answers``: an answer per question. ``rows``: a record per measure. ``labels``: of the
-    measures, by specification. ``seconds``: CPU time on all packs. ``cells`` and ``measures``: keys
-    of the selected tasks and measures. ``packs``: by pack, the SHA-256 of its manifest.
-    ``page``: the content of the page; None for a subset, where the page shows the records.
+    measures, by specification. ``seconds``: by specification, the CPU time on all packs. ``cells``
+    and ``measures``: keys of the selected tasks and measures. ``packs``: by pack, the SHA-256 of
+    its manifest. ``page``: the content of the page; None for a subset, where the page shows the
+    records.
     """
 
     answers: tuple[Answer, ...]
@@ -175,7 +176,8 @@ def page_of_board(
     own: Mapping[str, str] = {},
     remarks: Iterable[str] = (),
 ) -> Result:
-    """Return the page of a leaderboard; ``own``: the verdicts on the measures to mark as yours."""
+    """Return the page of a leaderboard with these answers. ``own``: by specification, the verdicts
+    on the measures to mark as yours. ``remarks``: the caveats."""
     studies = list(board.results.values())
     return combined_result(studies, answers, board.labels, remarks=tuple(remarks), own=own)
 
@@ -214,7 +216,8 @@ def _answer_entries(question: str, line: MeasureAnswer | None) -> dict[str, Any]
 
 
 def unranked_tasks_sentence(board: Board, tasks: TaskSubset) -> str:
-    """Return the number of unranked tasks, and the reason; "" if all tasks are ranked."""
+    """Return a sentence with the number of unranked tasks in the selection ``tasks``, and the
+    reason; "" if all tasks are ranked."""
     count = sum(tasks.has(suite, *key) for suite, keys in board.unranked.items() for key in keys)
     if not count:
         return ""
@@ -225,12 +228,14 @@ def unranked_tasks_sentence(board: Board, tasks: TaskSubset) -> str:
 
 
 def own_suites(card: MeasureCard) -> tuple[str, ...]:
-    """Return the suites from the paper of a measure, where the measure may have an advantage."""
+    """Return the names of the suites from the paper of a measure, where the measure may have an
+    advantage."""
     return tuple(suite for suite in SUITES if card.citation in CITATIONS_BY_NAME[suite])
 
 
 def own_suites_note(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:
-    """Return the measures with a suite from their own paper; "" without such measures."""
+    """Return a sentence that lists the measures with a suite from their own paper; "" without such
+    measures. ``labels``: by specification."""
     names = [
         f"{labels[card.spec]} ({', '.join(suites)})"
         for card in cards

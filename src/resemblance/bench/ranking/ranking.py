@@ -42,8 +42,8 @@ def read_board(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Board:
     """Read the leaderboard of a series of packs, from the scores that ship with the library and
     from score files.
 
-    If a measure has scores of several versions, the most recently computed version counts; your
-    files override the scores that ship.
+    ``packs``: the series, such as "compact". If a measure has scores of several versions, the most
+    recently computed version counts; your files override the scores that ship.
 
     Raises ``ValueError`` for a series without scores.
     """
@@ -72,8 +72,8 @@ def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tup
 
 
 def _score_age(scores: PackScores) -> tuple[int, str, int]:
-    """Return the sort key for the age of scores. The version of a user's measure is a hash, so the
-    date comes before the version."""
+    """Return the sort key for the age of scores: the version of the pack, the date, the version of
+    the measure. The version of a user's measure is a hash, so the date comes before the version."""
     return scores.pack_version, scores.environment.get("date", ""), scores.measure.version
 
 
@@ -97,7 +97,7 @@ def _scores_in_series(file: str | Path, series: str) -> list[PackScores]:
 
 
 def newest_scores(pack_scores: Sequence[PackScores]) -> tuple[PackScores, ...]:
-    """Return the scores on the newest version of every pack."""
+    """Return the scores on the newest version of the pack of every suite, in the given order."""
     by_version = sorted(pack_scores, key=lambda scores: scores.pack_version)
     versions = {scores.suite: scores.pack_version for scores in by_version}
     return tuple(s for s in pack_scores if s.pack_version == versions[s.suite])
@@ -109,12 +109,13 @@ def pack_series(pack: str) -> str:
 
 
 def board_of(scores: Iterable[PackScores]) -> Board:
-    """Build the leaderboard from scores; later scores replace earlier scores of the same measure.
+    """Build the leaderboard from the last scores of every measure in every suite.
 
-    The version of a measure is the version of its last scores. Scores of other versions are left
-    out, so scores of different versions, such as on two packs, are never mixed.
+    The version of a measure is the version of its last scores in any suite. Scores of other
+    versions are left out in all suites, so scores of different versions, such as on two packs, are
+    never mixed.
 
-    Raises ``ValueError`` for scores on different packs of one suite, and for scores with different
+    Raises ``ValueError`` if the scores left in a suite are on different packs or have different
     tasks.
     """
     by_suite: dict[str, dict[str, PackScores]] = {}
@@ -153,10 +154,11 @@ def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], flo
 def join_measure_scores(
     pack_scores: Sequence[PackScores], unranked_tasks: Iterable[tuple[str, str]] = ()
 ) -> Result:
-    """Combine the scores of several measures on a pack into one result without tables.
+    """Combine the scores of several measures on a pack into one result without tables, with a
+    section per test.
 
-    Tasks in ``unranked_tasks`` are not ranked. Raises ``ValueError`` for scores on different packs
-    or in different tasks.
+    ``unranked_tasks``: (test, task) pairs; these tasks are not ranked. Raises ``ValueError`` for
+    scores on different packs or in different tasks.
     """
     first = pack_scores[0]
     for other in pack_scores[1:]:

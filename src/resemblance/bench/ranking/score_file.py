@@ -48,13 +48,14 @@ class MeasureCard(NamedTuple):
 
 
 class ScoredCell(NamedTuple):
-    """The score of a measure in a task; larger is better; None if the measure has no score.
+    """The score ``value`` of a measure in a task; larger is better; None if the measure has no
+    score.
 
-    ``parts``: scores in parts of the task, such as single models. ``is_incomplete``: some
-    comparisons of the task failed. ``models``: the models of the task. ``reason``: why comparisons
-    or the score are missing. ``reliability``: how well the expected differences of the task repeat
-    on other inputs; None if unknown, or if the expectation does not depend on inputs. ``without``:
-    by seed, the score without the models of the seed.
+    ``cell``: the name of the task, with slashes. ``parts``: scores in parts of the task, such as
+    single models. ``is_incomplete``: some comparisons of the task failed. ``models``: the models of
+    the task. ``reason``: why comparisons or the score are missing. ``reliability``: how well the
+    expected differences of the task repeat on other inputs; None if unknown, or if the expectation
+    does not depend on inputs. ``without``: by seed, the score without the models of the seed.
     """
 
     test: str
@@ -223,7 +224,8 @@ def read_scores_if_any(path: str | Path) -> tuple[PackScores, ...]:
 
 
 def _score_documents(scores: Iterable[PackScores], file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a file in order: packs by name, then measures by specification."""
+    """Yield the documents of a score file in order: packs by name, then measures by specification.
+    ``file``: the path in errors."""
     packs, measures = dict[str, PackWithTasks](), dict[str, list[PackScores]]()
     for entry in sorted(scores, key=lambda s: (s.measure.spec, s.pack)):
         packs[entry.pack] = _join_pack_tasks(packs.get(entry.pack), _pack_with_tasks(entry), file)
@@ -248,7 +250,9 @@ def _pack_with_tasks(scores: PackScores) -> PackWithTasks:
 
 
 def _join_pack_tasks(pack: PackWithTasks | None, other: PackWithTasks, file: Path) -> PackWithTasks:
-    """Merge two records of the same pack, with all known reliabilities of its tasks."""
+    """Merge two records of the same pack, with all known reliabilities of its tasks; ``pack`` None
+    gives ``other``. Raises ``ValueError`` for another manifest or other tasks; ``file``: the path
+    in errors."""
     if pack is None:
         return other
     if (pack[:4], pack.units) != (other[:4], other.units):
@@ -261,8 +265,8 @@ def _join_pack_tasks(pack: PackWithTasks | None, other: PackWithTasks, file: Pat
 
 
 def _measure_entry(scores: PackScores) -> dict[str, Any]:
-    """Return the scores on a pack: a number per task, or a list if the score has parts, failures or
-    a reason."""
+    """Return the document of the scores on a pack. Its values are a number per task, or a list if
+    the score is missing or has parts, failures or a reason."""
     values = [
         [c.value, list(c.parts), c.is_incomplete, c.reason]
         if c.parts or c.is_incomplete or c.reason or c.value is None

@@ -43,7 +43,8 @@ def score(
     """Run a measure on a pack, and return its scores.
 
     Scores are rounded to 12 digits. The tasks are the tasks of the pack, whatever the measure: a
-    task without a score has a reason.
+    task without a score has a reason. ``progress``: called with a stage, the amount done, and the
+    total amount.
 
     Raises ``ValueError`` for a measure of outputs, because packs contain layers; for a measure of
     repeats, because packs contain every sample once; and for a task outside the list of the pack, a
@@ -84,8 +85,11 @@ def score(
 def score_pack_tasks(
     pack: Pack, cases: Iterable[Case], rows: Iterable[Score]
 ) -> tuple[ScoredCell, ...]:
-    """Return the scores of a measure in all tasks of a pack; ``ValueError`` for a score in a task
-    outside the list of the pack."""
+    """Return the scores of a measure in all tasks of a pack, in the order of the pack;
+    ``ValueError`` for a score in a task outside the list of the pack.
+
+    ``cases``: the tasks of the pack as cases. ``rows``: the scores of the measure in the cases.
+    """
     complete_tasks = {(c.test, task_name(c.cell)) for c in cases if c.rule.is_complete}
     rows_by_task = {(row.test, task_name(row.cell)): row for row in rows}
     expected = {(cell.test, cell.cell): cell for cell in pack_tasks(pack)}
@@ -198,7 +202,8 @@ def score_all(
 
 
 def _suite_progress(pack: Pack, progress: StageProgress | None) -> StageProgress | None:
-    """Return a progress function that prefixes every stage with the name of the suite."""
+    """Return a function like ``progress`` that prefixes every stage with the name of the suite;
+    None for None."""
     return progress and (
         lambda stage, done, total: progress(f"{pack.manifest.suite}: {stage}", done, total)
     )
@@ -210,7 +215,8 @@ def score_packs(
     executor: Executor | None = None,
     progress: StageProgress | None = None,
 ) -> tuple[PackScores, ...]:
-    """Return the scores of all measures on all packs, sorted by measure and then by pack."""
+    """Return the scores of all measures on all packs, sorted by measure and then by pack, in the
+    given orders. ``progress``: see :func:`score_all`."""
     places, specs = list(packs), list(measures)
     work = [(measure, pack) for pack in places for measure in specs]
     order = {pack.manifest.identity: i for i, pack in enumerate(places)}
@@ -222,7 +228,8 @@ def score_packs(
 def _score_with_warnings(
     measure: Measure, pack: Pack, progress: StageProgress | None
 ) -> tuple[PackScores, list[tuple[type[Warning], str]]]:
-    """Return the scores and the distinct warnings of a run."""
+    """Return the scores of a measure on a pack, and the distinct warnings of the run as (category,
+    text)."""
     with single_threaded(), warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("once")
         try:

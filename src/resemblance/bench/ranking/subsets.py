@@ -18,8 +18,8 @@ MODEL_DOMAINS = ("vision", "language", "graphs")
 
 
 class TaskSubset(NamedTuple):
-    """A selection of tasks of a leaderboard: all tasks, or the tasks of suites, of a domain or of a
-    test. ``key``: the name of the selection."""
+    """A selection of tasks of a leaderboard. ``key``: the name of the selection. ``suites``: the
+    names of the suites. ``domain``, ``test``: "" selects all domains, or all tests."""
 
     key: str
     suites: tuple[str, ...]
@@ -27,13 +27,14 @@ class TaskSubset(NamedTuple):
     test: str = ""
 
     def has(self, suite: str, test: str, cell: str) -> bool:
-        """Whether the selection contains a task."""
+        """Whether the selection contains the task called ``cell``."""
         is_in_tests = suite in self.suites and self.test in ("", test)
         return is_in_tests and self.domain in ("", domain_of_task(cell))
 
 
 class MeasureSubset(NamedTuple):
-    """A selection of measures of a leaderboard, by specification."""
+    """A selection of measures of a leaderboard: the name of the selection, and the specifications
+    of the measures."""
 
     key: str
     specs: frozenset[str]
@@ -43,7 +44,7 @@ Chosen = TypeVar("Chosen", TaskSubset, MeasureSubset)
 
 
 def domain_of_task(cell: str) -> str:
-    """Return the domain of the models of a task; "" for a task without models."""
+    """Return the domain of the models of a task, given its name; "" for a task without models."""
     words = set(re.split(r"[/, :]", cell))
     return next((domain for domain in MODEL_DOMAINS if domain in words), "")
 
@@ -84,7 +85,7 @@ def _domain_subsets(board: Board) -> Iterator[TaskSubset]:
 
 def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
     """Return the possible selections of measures of a leaderboard, the selection of all measures
-    first.
+    first; trivial measures are in none.
 
     A selection with fewer than two measures or with all measures is not offered again.
     """

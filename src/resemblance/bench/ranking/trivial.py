@@ -92,7 +92,8 @@ def is_random_guessing(entry: Measure) -> bool:
 
 
 def guess_scores(cases: Iterable[Case]) -> Iterator[Score]:
-    """Yield the mean score of random differences in every task, over 100 draws."""
+    """Yield the mean score of random differences in every task, over 100 draws, as the scores of
+    :func:`random_guessing`."""
     for case in cases:
         value = float(np.mean([_guess_score(case, draw) for draw in range(N_GUESSES)]))
         name, label = random_guessing.spec, random_guessing.label

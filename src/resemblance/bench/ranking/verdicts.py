@@ -47,13 +47,14 @@ INTERVALS_NOTE = (
 class QuestionVerdict(NamedTuple):
     """How a measure answers a question, compared with a baseline.
 
-    ``quality``: the unit of the score. ``score``: None with a ``reason`` if the measure has no
-    answer. ``difference``: from the score of the baseline, with a 95 % interval for this comparison
-    alone. ``together``: the same difference, with an interval that holds together with all
-    measures. Both are None without intervals. ``may_be_best``: no other measure is ahead by more
-    than chance. ``equals``: labels of measures with equal scores in all tasks. ``size_alone``: the
-    score of size alone, a trivial measure.
-    ``is_baseline``: the measure is the baseline itself.
+    ``question``, ``words``: the name of the question, and its words. ``quality``: the unit of the
+    score. ``score``: None with a ``reason`` if the measure has no answer. ``baseline``: the score
+    of the baseline, if any. ``difference``: from the score of the baseline, with a 95 % interval
+    for this comparison alone. ``together``: the same difference, with an interval that holds
+    together with all measures. Both are None without intervals. ``may_be_best``: no other measure
+    is ahead by more than chance. ``equals``: labels of measures with equal scores in all tasks.
+    ``size_alone``: the score of size alone, a trivial measure. ``is_baseline``: the measure is the
+    baseline itself.
     """
 
     question: str
@@ -222,7 +223,8 @@ def verdicts_on_board(
 ) -> RankedMeasures:
     """Return the verdicts on measures of a leaderboard, in all tasks or the tasks of a benchmark.
 
-    ``scores``: of the measures.
+    ``measures``: with scores on the board. ``scores``: of these measures, kept in the result.
+    ``baseline``: a specification. ``benchmark``: the name; None for all tasks.
     """
     tasks = select_task_subset(board, benchmark)
     answers = answers_of_subset(board, tasks, select_measure_subset(board), baseline)
@@ -283,7 +285,7 @@ def _reference_scores(
     packs: Sequence[Pack], against: str | Path | None, series: str
 ) -> list[PackScores]:
     """Return the stored scores on packs: the scores that ship with the library, and the scores in
-    ``against``."""
+    the file ``against``. ``series``: of the packs."""
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     files = () if against is None else (against,)
     scores = newest_scores(read_all_scores(*files, packs=series))
@@ -352,7 +354,7 @@ def _missing_answers_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]
 
 def _both_intervals(verdict: QuestionVerdict) -> str:
     """Return the difference with both intervals: "+0.04 (0.01 to 0.08 alone, −0.03 to 0.12 together
-    with all measures)"."""
+    with all measures)"; "" without a difference."""
     if verdict.difference is None:
         return ""
     ends = f"{format_ends(verdict.difference)} alone"

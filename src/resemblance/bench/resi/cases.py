@@ -62,7 +62,7 @@ class PlannedTests(NamedTuple):
 
 
 class SkippedTask(NamedTuple):
-    """A test that a family of models cannot make, and the reason."""
+    """A test that is not made on a family of models, and the reason."""
 
     test: str
     family: ModelFamily
@@ -70,7 +70,8 @@ class SkippedTask(NamedTuple):
 
 
 class TaskInputs(NamedTuple):
-    """The tasks for a set of models, the decisions about groups, and the skipped tests."""
+    """The tasks for a set of models, the decisions about groups of models, and the skipped
+    tests."""
 
     cases: tuple[Case, ...]
     groups: tuple[ModelGroup, ...]
@@ -93,9 +94,9 @@ def six_tests(
     """Return the tasks of the six tests on models, a task per quality.
 
     Models with the same domain, dataset, architecture and pooling form a family. ``groups``: which
-    groups of models are compared, see :func:`choose_groups`. ``planned``: the training plan of a
-    suite; without a plan every model takes part in all possible tests. ``rules``: the scoring
-    rules.
+    groups of models are compared, "separated" or "published" (see :func:`choose_groups`).
+    ``planned``: the training plan of a suite; without a plan every model takes part in all possible
+    tests. ``rules``: the scoring rules, by kind of expectation and quality.
 
     Raises ``ValueError`` if two models have the same traits.
     """
@@ -119,7 +120,8 @@ def six_tests(
 def add_reliabilities(
     cases: Iterable[Case], reliabilities: Mapping[str, float]
 ) -> tuple[Case, ...]:
-    """Set the reliability of tasks by task name; None for a task without an entry."""
+    """Return copies of the tasks with the reliability from ``reliabilities``, by the name of the
+    task; None for a task without an entry."""
     return tuple(c._replace(reliability=reliabilities.get(task_name(c.cell))) for c in cases)
 
 
@@ -174,8 +176,11 @@ def _test_cases(
     expected: Mapping[str, Sequence[Any]],
     reliabilities: Mapping[str, float | None] = {},
 ) -> TaskInputs:
-    """Return a task for every quality of a test. ``expected``: by quality, the expectation of every
-    part."""
+    """Return a task for every quality of a test.
+
+    ``kind``: of expectation, "prediction", "group" or "order". ``parts``: without expectation.
+    ``expected``: by quality, the expectation of every part. ``reliabilities``: by quality.
+    """
     cases = (
         Case(
             test,
@@ -205,7 +210,8 @@ def _models_in_setting(
 
 
 def _last_layers_part(model_features: Sequence[ModelFeatures]) -> Part:
-    """Return a part that compares the last layers of models."""
+    """Return a part that compares the last layers of models with each other, without
+    expectation."""
     last_layers = {s.name: list(s.layers)[-1] for s in model_features}
     maps = {
         s.name: s.maps[last_layers[s.name]] for s in model_features if last_layers[s.name] in s.maps
@@ -215,7 +221,8 @@ def _last_layers_part(model_features: Sequence[ModelFeatures]) -> Part:
 
 
 def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
-    """Test 1: representations should differ as accuracies do (Eq. 4)."""
+    """Return the task of test 1, or the reason why the models are not suited: representations
+    should differ as accuracies do (Eq. 4). ``cases`` makes the task."""
     models = [
         s
         for s in _models_in_setting(model_features, "normal")
@@ -236,7 +243,8 @@ def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) ->
 
 
 def _accuracy_reliability(models: Sequence[ModelFeatures]) -> float | None:
-    """Return the reliability of accuracy differences; None if outputs or labels are unknown."""
+    """Return the reliability of accuracy differences over inputs; None if outputs or labels are
+    unknown, or if the models have different numbers of inputs."""
     answers = [(s.outputs, s.labels) for s in models]
     is_correct = [o.argmax(axis=1) == y for o, y in answers if o is not None and y is not None]
     if len(is_correct) < len(models) or len({len(row) for row in is_correct}) > 1:
@@ -246,7 +254,8 @@ def _accuracy_reliability(models: Sequence[ModelFeatures]) -> float | None:
 
 
 def _output_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
-    """Test 2: representations should differ as outputs do (Eqs. 5 and 6)."""
+    """Return the tasks of test 2, or the reason why the models are not suited: representations
+    should differ as outputs do (Eqs. 5 and 6). ``cases`` makes the tasks."""
     models = [s for s in _models_in_setting(model_features, "normal") if s.outputs is not None]
     if len(models) < 3:
         return f"{len(models)} normal models with known outputs; at least 3 are needed"
@@ -278,8 +287,11 @@ def _group_test(
     model_features: Sequence[ModelFeatures],
     cases: MakeCases,
 ) -> TaskInputs | str:
-    """Tests 3 to 5: models of the same group should differ less than models of different groups
-    (Eq. 7)."""
+    """Return the tasks of a test of groups (tests 3 to 5), or the reason why there is none: models
+    of the same group should differ less than models of different groups (Eq. 7).
+
+    ``rule``: "separated" or "published", see :func:`choose_groups`. ``cases`` makes the tasks.
+    """
     test_models = _models_in_setting(model_features, test)
     if not test_models:
         return f"no models of the setting {test!r}"
@@ -307,10 +319,8 @@ def _group_test(
 
 
 def _model_accuracies(model_features: Iterable[ModelFeatures]) -> list[Mapping[str, float]]:
-    """Return the accuracies of every model, by the inputs of the evaluation.
-
-    Empty for a model without a known accuracy.
-    """
+    """Return a mapping per model from inputs of the evaluation ("test", ...) to accuracies; {} for
+    a model without a known accuracy."""
     accuracies = list[Mapping[str, float]]()
     for s in model_features:
         test_accuracy = s.traits.get("accuracy")
@@ -324,10 +334,11 @@ def _model_accuracies(model_features: Iterable[ModelFeatures]) -> list[Mapping[s
 
 
 def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
-    """Return the tasks of test 6, or the reason why no model is suited.
+    """Return the tasks of test 6, or the reason why no model is suited. ``cases`` makes the tasks.
 
     Layers of one model should differ more the farther apart the layers are in depth (Klabunde et
-    al. 2025, Eq. 8). A model needs at least three layers.
+    al. 2025, Eq. 8). A model needs at least three layers. Models of the setting "layers" are
+    compared; without such models, normal models.
     """
     models = _models_in_setting(model_features, "layers") or _models_in_setting(
         model_features, "normal"
@@ -353,14 +364,16 @@ def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> Ta
 
 
 def takes_part_in_test(members: SeedGroup, setting: str, seed: int) -> bool:
-    """Whether a test compares the models of a setting and a seed."""
+    """Whether a test compares the models of a setting and a seed. ``members``: the models of the
+    test; seeds count from 0."""
     return setting in members.settings and seed < members.each
 
 
 def models_in_test(
     test: str, family: ModelFamily, model_features: Sequence[ModelFeatures], planned: PlannedTests
 ) -> list[ModelFeatures] | str:
-    """Return the models for a test, or the reason if the test cannot be made."""
+    """Return the models for a test, or the reason if the test cannot be made. Without a plan for
+    the family, all models take part."""
     design = planned.design(family)
     if design is None:
         return list(model_features)
@@ -386,7 +399,8 @@ def models_in_test(
 def families_without_models(
     planned: PlannedTests, families: Mapping[ModelFamily, object]
 ) -> Iterator[ModelFamily]:
-    """Yield the planned families without any trained model."""
+    """Yield the planned families without any trained model: families of failed trainings that are
+    not in ``families``. The pooling of a yielded family is ""."""
     keys = {tuple(family[:3]) for family in families}
     for recipe, _ in planned.failed:
         key = tuple(recipe[:3])

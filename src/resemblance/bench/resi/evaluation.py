@@ -38,10 +38,11 @@ COPIED_SAMPLES_PER_BLOCK = 256  # samples copied at a time
 class Evaluation(NamedTuple):
     """The comparisons of an evaluation, and the scores of all measures in every task.
 
-    ``size``: a size of the suite; empty for a user's own models.
+    ``compared``: by the key of a part. ``groups``: the decisions about groups of models.
+    ``absent``: the skipped tests. ``size``: a size of the suite; empty for a user's own models.
     ``left_out``: folders of the user that contain no readable model, and the reasons.
     ``untrained``: models with failed training, and the reasons. ``origin``: the origin of the
-    models.
+    models, for the provenance.
     """
 
     options: ScoringOptions
@@ -76,12 +77,13 @@ class Evaluation(NamedTuple):
         return {cell: measure_ranks for cell, measure_ranks in ranks.items() if measure_ranks}
 
     def reliabilities(self) -> dict[TaskKey, float]:
-        """Return the reliability of the expected differences, for the tasks in which the
+        """Return the reliability of the expected differences by task, only for tasks in which the
         expectation depends on inputs."""
         return {s.cell: s.reliability for s in self.scores if s.reliability is not None}
 
     def only(self, families: Iterable[str]) -> Evaluation:
-        """Return the evaluation of the measures of some families, ranked among each other.
+        """Return the evaluation of the measures of some families of measures, such as "cca", ranked
+        among each other.
 
         Raises ``ValueError`` if no measure belongs to these families.
         """
@@ -135,7 +137,8 @@ class ComparedPart(NamedTuple):
         return next(iter(self.by_quality.values())).name
 
     def expected(self, quality: str) -> np.ndarray:
-        """Return the matrix of expected differences."""
+        """Return the matrix of expected differences for a quality, (rows, rows): the stored matrix;
+        the distance of layer indices; or 0 within a group and 1 between groups."""
         expectation = self.by_quality[quality].expected
         if isinstance(expectation, np.ndarray):
             return np.asarray(expectation, float)
@@ -208,8 +211,8 @@ def assess(
 
 
 def choose_samples(dataset: str, n: int, samples: int) -> np.ndarray:
-    """Return the sorted indices of the compared samples, drawn without replacement from n samples
-    of a data set.
+    """Return the sorted indices of ``samples`` compared samples, or of all n if n is smaller, drawn
+    without replacement from n samples of a data set.
 
     The draw depends only on the name of the data set and the two numbers, so all models have the
     same samples.
@@ -221,7 +224,8 @@ def choose_samples(dataset: str, n: int, samples: int) -> np.ndarray:
 def restrict_to_samples(
     cases: Sequence[Case], samples: int | None, folder: Path | None = None
 ) -> tuple[Case, ...]:
-    """Return tasks whose representations have at most ``samples`` samples.
+    """Return copies of the tasks whose representations have at most ``samples`` samples; the same
+    tasks if ``samples`` is None.
 
     The expected differences stay: accuracies and outputs of all samples are the reference for a
     measure, not its input. A representation with at most ``samples`` samples is not copied.
@@ -244,7 +248,8 @@ def restrict_to_samples(
 
 
 def _copy_rows(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:
-    """Copy rows of a representation, block by block to a file if ``file`` is given."""
+    """Return a representation of the rows with indices ``rows``: from a file, copied block by
+    block, if ``file`` is given and the source is a NumPy array; otherwise in memory."""
     ids = None if x.ids is None else [x.ids[row] for row in rows]
     if file is None or not isinstance(x.source, np.ndarray):
         values = x.xp.take(x.source, as_array_like(rows, x.source), axis=0)

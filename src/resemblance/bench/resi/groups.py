@@ -13,9 +13,11 @@ GROUP_RULES = ("published", "separated")
 
 class ModelGroup(NamedTuple):
     """A group of models with the same treatment: the accuracies of the models, and whether the
-    group is used.
+    group is used (``kept``).
 
-    ``criterion``: the inputs for the accuracies, "clean" or "augmented".
+    ``name``: of the group, such as "25%". ``criterion``: the inputs for the accuracies, "clean" or
+    "augmented"; "none" without accuracies. ``note``: why the group is left out, or overlaps; ""
+    without a remark.
     """
 
     test: str
@@ -31,11 +33,12 @@ class ModelGroup(NamedTuple):
 
 
 def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Return the largest set of groups without overlapping ranges of accuracy.
+    """Return the names in the largest set of groups without overlapping ranges of accuracy.
 
-    Groups are in the order of strength. Among equally large sets, the function prefers a set with
-    the first and the last group, then a set with the first group. This rule makes precise how the
-    ReSi benchmark left out strengths without an effect (Klabunde et al. 2025, Appendix B).
+    ``accuracies``: by group, in the order of strength, the accuracies of the models. Among equally
+    large sets, the function prefers a set with the first and the last group, then a set with the
+    first group, then a set with the last group. This rule makes precise how the ReSi benchmark left
+    out strengths without an effect (Klabunde et al. 2025, Appendix B).
     """
     ranges = {name: (min(values), max(values)) for name, values in accuracies.items()}
     names = list(ranges)
@@ -52,10 +55,10 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
 def _groups_disjoint_from(
     required_names: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]
 ) -> set[str]:
-    """Return the largest set of disjoint ranges that includes ``required_names``, added by earliest
-    end.
+    """Return the names in the largest set of disjoint ranges that includes ``required_names``;
+    further ranges are added by earliest end.
 
-    Empty if the required ranges overlap.
+    ``ranges``: (low, high) by name. Empty if the required ranges overlap.
     """
     disjoint = dict[str, None]()
     for name in (*required_names, *sorted(ranges, key=lambda name: ranges[name][1])):
@@ -128,7 +131,8 @@ def choose_groups(
 def _accuracies_by_group(
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]], key: str
 ) -> dict[str, tuple[float, ...]] | None:
-    """Return the accuracies of this kind by group; ``None`` if a model lacks the accuracy."""
+    """Return the accuracies of a kind by group; None if a model lacks the accuracy. ``members``:
+    see :func:`choose_groups`. ``key``: the kind, "test" or "augmented"."""
     if not all(key in model for _, models in members.values() for model in models):
         return None
     return {name: tuple(model[key] for model in models) for name, (_, models) in members.items()}

@@ -30,7 +30,8 @@ class MatrixPool:
         self.maps: dict[HeatMap, int] = {}
 
     def add(self, title: str, labels: tuple[str, ...], values: np.ndarray) -> int:
-        """Add a matrix of differences to the pool, and return the index of the matrix."""
+        """Add a matrix of differences (n, n) to the pool unless an equal matrix is there, and
+        return the index of the matrix in the pool. ``labels``: of the n rows and columns."""
         rows = tuple(tuple(round_to_figures(v, 4) for v in row) for row in values.tolist())
         heat = HeatMap(
             title, title, labels, labels, rows, span=difference_limits(values), is_reversed=True
@@ -39,9 +40,11 @@ class MatrixPool:
 
 
 def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) -> Choice | None:
-    """Return a selectable figure with the expected and the measured differences of a test.
+    """Return a selectable figure with the expected and the measured differences of a test; None if
+    the test was not made.
 
-    Options: models, quality and measure; None if the test was not made.
+    A reader selects models, model, quality and measure. The printed option is the best score of the
+    first quality in the first part.
     """
     scores = {(s.cell, s.measure): s.parts for s in evaluation.scores if s.test == test}
     pool, options, examples = MatrixPool(), list[Option](), list[tuple[float, int]]()
@@ -81,7 +84,8 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
 
 def _part_and_row_names(part: ComparedPart, position: int) -> tuple[str, tuple[str, ...]]:
     """Return the title of a part within the family of models, and the row names without the common
-    prefix."""
+    prefix. The title is "" if models are compared. ``position``: of the part in the family, from
+    0."""
     names, model = part.comparison.rows, part.model.split("/") if part.model else []
     prefix = model or common_prefix(names)
     labels = tuple("/".join(name.split("/")[len(prefix) :]) for name in names)
@@ -89,7 +93,8 @@ def _part_and_row_names(part: ComparedPart, position: int) -> tuple[str, tuple[s
 
 
 def common_prefix(names: Sequence[str]) -> list[str]:
-    """Return the slash-separated words with which all names begin; never all words of a name."""
+    """Return the slash-separated words with which all names begin, at most all words but the last
+    of the shortest name."""
     split = [name.split("/") for name in names]
     n_shared = min(len(parts) for parts in split) - 1
     while len({tuple(parts[:n_shared]) for parts in split}) > 1:
@@ -98,7 +103,8 @@ def common_prefix(names: Sequence[str]) -> list[str]:
 
 
 def difference_limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the smallest and the largest difference between different representations.
+    """Return the smallest and the largest finite difference between different representations:
+    entries of ``values`` (n, n) off the diagonal.
 
     (0, 1) if all differences are missing.
     """

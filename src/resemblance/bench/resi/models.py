@@ -44,8 +44,8 @@ EXTREME_STRENGTHS = {"labels": (1.0,), "shortcut": (0.0, 1.0), "augmentation": (
 class TrainingPlan(NamedTuple):
     """The numbers of models to train.
 
-    ``seeds``: of normal models. ``members``: per group and strength of the other settings.
-    ``strengths``: by domain.
+    ``seeds``: the number of normal models, and of models for the layer test. ``members``: the
+    number of models per strength of the other settings. ``strengths``: by domain, then by setting.
     """
 
     seeds: int
@@ -66,8 +66,11 @@ TrainFunction = Callable[[Sequence[Recipe], TrainingEnvironment | None], Mapping
 
 
 class ModelGroups(NamedTuple):
-    """The models that a run compares: features, training plan, folders that contain no model,
-    origin of the models, and known reliabilities of tasks."""
+    """The models that a run compares.
+
+    ``planned``: the training plan. ``left_out``: by folder that contains no model, the reason.
+    ``origin``: of the models, for the provenance. ``reliabilities``: by task name, if known.
+    """
 
     model_features: Sequence[ModelFeatures]
     planned: PlannedTests = PlannedTests()
@@ -93,7 +96,7 @@ def resi_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Re
 
 
 def _planned_settings(plan: TrainingPlan, domain: str) -> Iterator[tuple[str, float, int]]:
-    """Yield setting, strength and number of models."""
+    """Yield setting, strength and number of models of a domain."""
     yield "normal", 0.0, plan.seeds
     yield "layers", 0.0, plan.seeds
     for setting, strengths in plan.strengths[domain].items():
@@ -101,7 +104,8 @@ def _planned_settings(plan: TrainingPlan, domain: str) -> Iterator[tuple[str, fl
 
 
 def study_domains(purpose: Purpose) -> tuple[str, ...]:
-    """Return the domains of the runs of a study, in order; all domains by default."""
+    """Return the domains of the runs of a study, in the order of ``DOMAINS``; all domains if the
+    purpose names none."""
     return tuple(d for d in DOMAINS if d in purpose.more.get("domains", DOMAINS))
 
 
@@ -113,7 +117,7 @@ def paper_subsets_of_study(purpose: Purpose) -> tuple[PaperSubset, ...]:
 
 
 def study_recipes(purpose: Purpose) -> tuple[Recipe, ...]:
-    """Return the recipe of every model that a study trains."""
+    """Return the recipe of every model that a study with this purpose trains."""
     if purpose.size in PAPER_SUBSETS:
         return planned_recipes(paper_subsets_of_study(purpose))
     return resi_recipes(purpose.size, study_domains(purpose))
@@ -128,8 +132,10 @@ def collect_model_groups(
 ) -> ModelGroups:
     """Train the missing models of a study, and return the models that a run compares.
 
-    ``run_purpose``: the purpose of this run. ``study_purpose``: the joint purpose of this run and
-    of earlier runs.
+    ``place``: the folder of the study. ``run_purpose``: the purpose of this run. ``study_purpose``:
+    the joint purpose of this run and of earlier runs. ``run``: None except at a size of the paper.
+    ``train``: trains recipes, and returns the reasons of failures by model name; not called for a
+    user's own models and for packs.
     """
     if run is not None:
         return _paper_model_groups(run, place, study_purpose, train)
@@ -151,7 +157,8 @@ def collect_model_groups(
 
 
 def _complete_groups(folder: Path, plan: Sequence[Recipe], study_purpose: Purpose) -> list[Recipe]:
-    """Return the recipes of the plan, and of other domains whose models the study has in full."""
+    """Return the recipes of the plan, then the recipes of other domains in the study if the study
+    has all models of the domain. ``folder``: of the study."""
     domains, all_recipes = {recipe.domain for recipe in plan}, list(plan)
     for domain in study_domains(study_purpose):
         domain_recipes = resi_recipes(study_purpose.size, [domain]) if domain not in domains else ()
@@ -202,7 +209,8 @@ def _paper_model_groups(
 
 
 def check_data(run: PaperRun, recipes: Iterable[Recipe]) -> None:
-    """Read the data sets for these recipes; raise the exceptions of the readers."""
+    """Read the data sets of the recipes, and discard the data; raise the exceptions of the
+    readers."""
     for dataset in dict.fromkeys(recipe.dataset for recipe in recipes):
         dataset_module(dataset, "data").read(
             dataset,
@@ -213,8 +221,8 @@ def check_data(run: PaperRun, recipes: Iterable[Recipe]) -> None:
 
 
 def model_origin(run: PaperRun, recipes: Iterable[Recipe]) -> dict[str, Any]:
-    """Return the origin of the models: how the models were trained, the data sets, and known
-    checksums of the data files."""
+    """Return the origin of the models, for the provenance: how the models were trained, the data
+    sets of the recipes, and known checksums of the data files."""
     checksums = {
         dataset: {}
         if run.portion.reduced
@@ -233,8 +241,8 @@ def model_origin(run: PaperRun, recipes: Iterable[Recipe]) -> dict[str, Any]:
 
 def pack_model_groups(folder: Path, facts: Mapping[str, Any]) -> ModelGroups:
     """Read the features of every model in the folder of a pack, and the task reliabilities in
-    ``facts``. Without such reliabilities, ``reliabilities`` is None: the run computes the
-    reliabilities from the inputs."""
+    ``facts`` of the pack. Without such reliabilities, ``reliabilities`` is None: the run computes
+    the reliabilities from the inputs."""
     return ModelGroups(
         read_models(folder / PACK_MODELS_FOLDER), reliabilities=facts.get(RELIABILITY)
     )
@@ -243,8 +251,11 @@ def pack_model_groups(folder: Path, facts: Mapping[str, Any]) -> ModelGroups:
 def write_resi_models(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the models of a finished study into a pack, and return the facts that the pack stores.
 
-    Only models for the layer test keep all layers; other models keep the last layer, the only
-    compared layer. The reliabilities are the reliabilities of the study with all its inputs.
+    ``study``: the folder of the study. ``pack``: the folder with the content of the pack. Only
+    models for the layer test keep all layers; other models keep the last layer, the only compared
+    layer. The reliabilities are the reliabilities of the study with all its inputs.
+
+    Raises ``ValueError`` for a study of a user's models, and for a size of the paper.
     """
     study_purpose = purpose(study)
     if study_purpose.models or study_purpose.size in PAPER_SUBSETS:

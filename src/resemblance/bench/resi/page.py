@@ -117,10 +117,11 @@ def evaluate(
         comparisons, or not at all (default and only choice of the second protocol).
     groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
         ``"published"`` compares all groups, and notes the overlapping groups.
-    samples : the number of samples of a representation to compare, if not all. Samples are drawn
-        once per data set, the same for all its models. Accuracies and outputs, the reference of
-        tests 1 and 2, remain those of all samples.
-    save : file that keeps every comparison, so that a later evaluation computes only what is new.
+    max_samples : the number of samples of a representation to compare, if not all. Samples are
+        drawn once per data set, the same for all its models. Accuracies and outputs, the reference
+        of tests 1 and 2, remain those of all samples.
+    save : file that keeps every comparison, so that a later evaluation computes only new
+        comparisons.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total) and ("grading", done, total).
 
@@ -134,8 +135,8 @@ def evaluate(
 def add_judged_claims(
     result: Result, evaluation: Evaluation, claims: JudgesByPaper | None
 ) -> Result:
-    """Return the result of an evaluation with the claims of a paper judged. ``claims``: see
-    :func:`evaluate`."""
+    """Return a copy of the result of an evaluation with the claims of a paper judged on the
+    evaluation. ``claims``: see :func:`evaluate`."""
     facts = dict.fromkeys((section.name for section in result.sections), evaluation)
     return add_claims(result, claims, facts)
 
@@ -221,7 +222,8 @@ def _is_of_domain(domain: str, cell: TaskKey) -> bool:
 
 
 def failed_in_evaluation(evaluation: Evaluation) -> list[FailedComparisons]:
-    """Return the failed comparisons of every measure in every test."""
+    """Return the failed comparisons of every measure of the evaluation in every test; the test by
+    its title."""
 
     def words(case: Case) -> tuple[str, str]:
         return TEST_TITLES[case.test], str(ModelFamily(*case.cell[2:]))
@@ -250,7 +252,8 @@ def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[
 
 
 def task_title(cell: Sequence[str]) -> str:
-    """Return the display name of a task: test and quality, then models."""
+    """Return the display name of a task: test and quality, then models. ``cell``: the words of the
+    task, test, quality and the four words of the family."""
     test, quality, *family = cell
     word = quality.removeprefix("spearman").strip("_")
     addition = "" if word in test else f" ({QUALITY_TITLES[test].get(quality, word)})"
@@ -259,7 +262,7 @@ def task_title(cell: Sequence[str]) -> str:
 
 def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.ScoreColumn]:
     """Return the columns of the table of scores: by test, then by domain and models, a column per
-    quality."""
+    quality. ``domains``: the order of the domains."""
     reasons = {(a.test, a.family): a.reason for a in evaluation.absent}
     tasks = {(s.test, ModelFamily(*s.cell[2:])) for s in evaluation.scores} | reasons.keys()
     reliabilities = evaluation.reliabilities()
@@ -347,7 +350,7 @@ def group_table(groups: Iterable[ModelGroup]) -> Table:
 
 
 def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[str, str]:
-    """Return the numbers of measures, ranked tasks and comparisons.
+    """Return the numbers of measures, ranked tasks and comparisons as texts, by their description.
 
     A task can be the mean of several readings of the same models. A comparison is a pair of
     different representations, counted once per measure, or twice for an asymmetric measure.
@@ -375,7 +378,8 @@ def compared_models(evaluation: Evaluation) -> set[tuple[str, ...]]:
 
 
 def _evaluated_models_facts(evaluation: Evaluation) -> dict[str, str]:
-    """Return the data sets, models and seeds of the evaluation."""
+    """Return the data sets, models and number of seeds of the evaluation as texts, by their
+    description."""
     families = dict.fromkeys(part.family[:3] for part in evaluation.parts())
     names = [display_names(dataset, architecture) for _, dataset, architecture in families]
     architectures = ", ".join(dict.fromkeys(architecture for _, architecture in names))
@@ -413,8 +417,8 @@ def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def _untrained_models_remark(reasons: Mapping[str, str]) -> str:
-    """Return a sentence that lists the models with failed training, by reason; "" without
-    failures."""
+    """Return a sentence that lists the models with failed training, by reason; "" without failures.
+    ``reasons``: by the name of a model."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, reason in reasons.items():
         by_reason[reason].append(name)
@@ -438,7 +442,7 @@ def _left_out_groups_remark(groups: Iterable[ModelGroup]) -> str:
 
 def _unranked_tasks_remark(evaluation: Evaluation) -> str:
     """Return a sentence that lists the tasks without a ranking, because the expected differences
-    are mostly noise."""
+    are mostly noise; "" without such tasks, and for the protocol "resi-code"."""
     if evaluation.options.protocol == "resi-code":
         return ""
     return page.noise_remark(

@@ -143,7 +143,11 @@ def _architectures() -> dict[str, str]:
 def _names_from_words(
     kind: str, words: Sequence[str] | None, titles: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the names that the words refer to, without repetition, in the order of ``titles``."""
+    """Return the names that the words (names or titles, in any spelling) refer to, without
+    repetition, in the order of ``titles``; () without words.
+
+    ``kind``: the noun in errors. ``titles``: by name.
+    """
     selection = {key_from_title(kind, word, titles) for word in words or ()}
     return tuple(name for name in titles if name in selection)
 
@@ -178,11 +182,12 @@ def planned_recipes(portions: Iterable[PaperSubset]) -> tuple[Recipe, ...]:
 def seed_groups_by_models(
     portion: PaperSubset, others: Iterable[PaperSubset], is_ready: Callable[[Recipe], bool]
 ) -> dict[DatasetAndArchitecture, SeedGroupsByTest]:
-    """Return the models for every test of a part of the benchmark, and of further parts with
-    complete models.
+    """Return the models for every test, by data set and architecture, of a part of the benchmark,
+    and of further parts with complete models.
 
-    ``others``: further parts; an architecture on a data set counts if all of its models are ready.
-    If several parts contain a test, the part with the most models is used.
+    ``others``: further parts; an architecture on a data set counts if ``is_ready`` holds for the
+    recipes of all its models. If several parts contain a test, the part with the most models is
+    used.
     """
     designs: dict[DatasetAndArchitecture, SeedGroupsByTest] = {
         models: _seed_groups_by_test(portion, *models) for models in chosen_architectures(portion)
@@ -198,8 +203,8 @@ def seed_groups_by_models(
 
 
 def _seed_groups_by_test(portion: PaperSubset, dataset: str, architecture: str) -> SeedGroupsByTest:
-    """Return the models of all requested tests; an empty group for a test that the paper does not
-    make."""
+    """Return the models of all requested tests, by test; an empty group for a test that the paper
+    does not make on the architecture."""
     made_in_paper = planned_tests(portion, dataset, architecture)
     return {
         test: made_in_paper.get(test, SeedGroup((), 0)) for test in portion.tests or TEST_TITLES

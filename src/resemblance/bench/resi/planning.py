@@ -111,9 +111,12 @@ CORA_LAYER_WIDTH = 64  # features of a layer on Cora
 
 
 class PlannedModels(NamedTuple):
-    """The models of an architecture on a data set: numbers of models by setting, number of trained
-    models, training hours of the missing models on an accelerator or on one core, and gigabytes of
-    weights and representations."""
+    """The models of an architecture on a data set, for a plan.
+
+    ``models``: numbers of models by setting. ``trained``: the number of trained models.
+    ``gpu_hours``, ``cpu_hours``: to train the missing models, on an accelerator or on one core.
+    ``weights_gb``, ``representations_gb``: the disk space of all models in gigabytes.
+    """
 
     dataset: str
     architecture: str
@@ -160,14 +163,15 @@ def _plan_row(group: Sequence[Recipe], folder: str | Path | None) -> PlannedMode
 
 
 def _numbers_written(recipe: Recipe, size: ModelSize) -> int:
-    """Return how many numbers are stored for a model: all layers, but for vision models in settings
-    other than "normal" only the last layer."""
+    """Return how many numbers are stored for a model: inputs times features of all layers; for
+    vision models in settings other than "normal", of the last layer only."""
     is_whole = recipe.domain != "vision" or recipe.setting == "normal"
     return size.rows * (size.features if is_whole else size.width)
 
 
 def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
-    """Return header, lines and note of the table of a plan, with totals."""
+    """Return header, lines and note of the table of a plan: a line per row, then a line with
+    totals."""
     used_settings = {setting for row in rows for setting in row.models}
     settings = [setting for setting in TRAINING_SETTINGS if setting in used_settings]
     header = ("data set", "models", *settings, "there", *HOUR_COLUMNS, *DISK_COLUMNS)
@@ -192,7 +196,7 @@ def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tup
 
 
 def model_size(dataset: str, architecture: str) -> ModelSize:
-    """Return the size of a model."""
+    """Return the size of a model of an architecture on a data set, both by name."""
     width, features, millions = LAYER_SHAPES[architecture]
     if dataset == "cora" and architecture != "pgnn":
         width, features, millions = CORA_LAYER_WIDTH, 2 * CORA_LAYER_WIDTH, 0.1

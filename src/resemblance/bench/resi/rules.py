@@ -131,7 +131,8 @@ class ScoringOptions:
 
 
 def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> ScoresAndRulesByTask:
-    """Return the tasks with their scores and the rule that ranks measures.
+    """Return by task, with the key ``Score.cell``, the scores and the rule that ranks measures;
+    conformity ranks no measure and is left out.
 
     In the layer test, measures are ranked for every model; the rank of a measure in the task is its
     mean rank over models. ``protocol="resi-code"`` aggregates ranks like the authors' notebook for

@@ -53,8 +53,12 @@ SCORING_OPTION_NAMES = tuple(ScoringOptions.__dataclass_fields__)
 
 
 class ResiOptions(NamedTuple):
-    """The options of the ReSi suite: the scoring options, the executor for training alone, and the
-    training resources at a size of the paper."""
+    """The options of the ReSi suite.
+
+    ``scoring``: keywords of :class:`ScoringOptions`. ``trainer``: the executor for training alone;
+    None for the executor of the run. ``paper``: the part of the benchmark and the training
+    resources; None except at a size of the paper.
+    """
 
     scoring: Mapping[str, Any] = {}
     trainer: Executor | None = None
@@ -131,14 +135,16 @@ def resi_models_from_pack(pinned: FrozenFeatures) -> ModelGroups:
 
 
 def resi_tasks(material: ModelGroups) -> list[Case]:
-    """Return the tasks of the six tests that count for the ranking."""
+    """Return the tasks of the six tests that count for the ranking. ``material``: the models to
+    compare."""
     cases = six_tests(material.model_features).cases
     cases = add_reliabilities(cases, material.reliabilities or {})
     return [c for c in cases if c.cell[1] in RANKED_QUALITIES]
 
 
 def evaluate_resi_models(run: SuiteRun, material: ModelGroups) -> Outcome:
-    """Put the models of a run through the six tests, and record measures and options."""
+    """Put the models ``material`` of a run through the six tests; return the result, and the
+    measures and options for the record of the study."""
     append_to_log(run.folder, f"comparing {len(material.model_features)} models")
     evaluation = evaluate_study(run, material)
     result = result_of(evaluation)
@@ -154,7 +160,8 @@ def evaluate_resi_models(run: SuiteRun, material: ModelGroups) -> Outcome:
 def evaluate_study(
     run: SuiteRun, material: ModelGroups, *, stored_only: bool = False
 ) -> Evaluation:
-    """Compare and score the models of a run. ``stored_only``: compute no comparison."""
+    """Compare and score the models ``material`` of a run. ``stored_only``: compute no comparison;
+    pairs without a stored value have no value."""
     evaluation = assess(
         material.model_features,
         measures=run.measures,
@@ -231,8 +238,9 @@ def _measure_from_info(info: MeasureInfo) -> Measure:
 
 
 def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str | Measure]:
-    """Return the default measures of a run: the measures of the last run that are in the catalogue,
-    or the preset of the protocol."""
+    """Return the default measures of a run: the measures of the last run in the folder that are in
+    the catalogue; the preset of the protocol without such a run, or if the run had another
+    protocol. ``options``: the scoring options of the run."""
     protocol = options.get("protocol")
     if folder is not None and (folder / "study.json").exists():
         last_run = purpose(folder).more.get("last")
@@ -253,9 +261,11 @@ def _purpose_and_options(
     words: Mapping[str, Any],
 ) -> tuple[Purpose, ResiOptions]:
     """Return the purpose and the options of a run; omitted options keep their values from the last
-    run of a study. ``size``: empty if omitted.
+    run of a study.
 
-    Raises ``ValueError`` for missing, unknown or contradictory options.
+    ``folder``: of the study. ``size``: empty if omitted. ``models``: the folder of a user's own
+    models. ``words``: all other options by name. Raises ``ValueError`` for missing, unknown or
+    contradictory options.
     """
     if unknown_names := sorted(
         set(words) - {*PAPER_OPTION_NAMES, *TRAINING_OPTION_NAMES, *SCORING_OPTION_NAMES}
@@ -341,8 +351,8 @@ def _paper_purpose_and_options(
 
 
 def join_resi_purposes(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
-    """Return the purpose of a study after another run; the size and the training hyperparameters
-    must stay the same."""
+    """Return the purpose of a study after another run; ``ValueError`` if the size or the training
+    hyperparameters differ."""
     check_equal_purpose(study_purpose.size, run_purpose.size)
     details = {**study_purpose.more, **run_purpose.more}
     if "domains" in study_purpose.more and "domains" in run_purpose.more:

@@ -71,14 +71,14 @@ class RepresentationSet(NamedTuple):
     units: tuple[str, ...] = ()
 
     def best_without(self, name: str, unit: str) -> int | None:
-        """Return the position of the best reference for a functionality, outside a seed; None if no
-        other seed has a reference."""
+        """Return the position of the best reference for the functionality ``name``, outside the
+        seed ``unit``; None if no other seed has a reference."""
         rows = np.array([i for i in self.rows if self.units[i] != unit], int)
         return reference_of(self.functionality[name], rows) if len(rows) else None
 
     def references(self) -> list[int]:
         """Return the sorted positions of the best reference for every functionality that varies,
-        and of the best reference without the seed of the first."""
+        and of the best reference without the seed of the best."""
         found = set[int]()
         for name, f in self.functionality.items():
             if np.ptp(f.round(12)) > 0:
@@ -106,7 +106,7 @@ class FamilySets(NamedTuple):
 
     @property
     def cells(self) -> list[tuple[str, str]]:
-        """Pairs (layer, functionality) in which the functionality varies."""
+        """Pairs (layer, functionality), as names, in which the functionality varies."""
         return [
             (layer, name)
             for layer, members in self.sets.items()
@@ -137,7 +137,8 @@ class Benchmark(NamedTuple):
 def sets_by_family(
     benchmark: Benchmark, model_features: Iterable[ModelFeatures], size: SensitivitySize
 ) -> list[FamilySets]:
-    """Return the representation sets of a benchmark for every family of models."""
+    """Return the representation sets of a benchmark for every family of models; a family without
+    suitable models has only the reason."""
     family_sets = []
     for family, members in models_by_family(model_features).items():
         finite_models, reasons = drop_settings_with_nan(members, benchmark.setting)
@@ -154,8 +155,8 @@ def sets_by_family(
 
 
 def round_differences(differences: np.ndarray) -> np.ndarray:
-    """Round differences to 1e-12 of the largest difference, and to 1e-14 at least; NaN values
-    stay."""
+    """Round differences, an array of any shape, to multiples of 1e-12 of the largest magnitude, but
+    at least of 1e-14; NaN values stay."""
     step = max(
         RELATIVE_PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), ABSOLUTE_PRECISION
     )
@@ -165,8 +166,11 @@ def round_differences(differences: np.ndarray) -> np.ndarray:
 def blocks_from_best(
     expected: tuple[int, np.ndarray], *, both_orders: bool = False
 ) -> ExpectedBlocks:
-    """Return a block with the row of the best representation against all columns, and the expected
-    differences."""
+    """Return one block: the best representation against all n columns.
+
+    ``expected``: the row of the best representation in the matrix of differences, and the expected
+    differences (n,). ``both_orders`` has no effect.
+    """
     row, differences = expected
     columns = np.arange(len(differences))
     return (Block(np.full_like(columns, row), columns, differences),)
@@ -187,9 +191,10 @@ def cases_of_family(
     """Yield the tasks for a family: the order of distances from the best representation, for every
     functionality and both correlations.
 
-    ``size``: of a study, which compares all possible references with all representations, on a
-    limited number of samples; without ``size`` only the best representations are references.
-    ``facts``: reliabilities by benchmark and task, if the models do not determine them.
+    ``benchmark``: the name. ``size``: of a study, which compares all possible references with all
+    representations, on a limited number of samples; without ``size`` only the best representations
+    are references. ``facts``: reliabilities by benchmark and task (:func:`reliability_key`), if the
+    models do not determine them.
     """
     parts, repeats = defaultdict[str, list[Part]](list), defaultdict[str, list[float]](list)
     for layer, name in family_sets.cells:
@@ -222,17 +227,19 @@ def cases_of_family(
 def _expected_from(
     members: RepresentationSet, name: str, reference: int, rows: Sequence[int]
 ) -> tuple[int, np.ndarray]:
-    """Return the row of a reference, and the expected differences of all columns from the
-    reference."""
+    """Return the position of ``reference`` in ``rows``, and the expected differences of all columns
+    from the reference, (columns,). ``name``: of the functionality."""
     return rows.index(reference), expected_differences(members.functionality[name], reference)
 
 
 def _parts_without_seeds(
     members: RepresentationSet, name: str, rows: Sequence[int]
 ) -> dict[str, ReducedPart | None]:
-    """Return, by seed, the order of distances without the models of the seed.
+    """Return, by seed, the order of distances without the models of the seed; None without another
+    reference.
 
-    A reference is dropped with its seed; the next best reference takes its place.
+    ``name``: of the functionality. ``rows``: the compared references, as positions among the
+    columns. A reference is dropped with its seed; the next best reference takes its place.
     """
     parts: dict[str, ReducedPart | None] = {}
     for unit in dict.fromkeys(members.units):
@@ -260,16 +267,16 @@ def all_references_part(members: RepresentationSet) -> Part:
 
 
 def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
-    """Return differences by measure without rounding error, so that equal differences stay
-    equal."""
+    """Return the matrix of differences by measure, without rounding error, so that equal
+    differences stay equal."""
     return {
         m.spec: round_differences(comparison.dissimilarity(m.spec)) for m in comparison.measures
     }
 
 
 def _best_order_reliability(members: RepresentationSet, name: str, best_index: int) -> float:
-    """Return the reliability of the order of differences from the best representation; NaN if
-    unknown.
+    """Return the reliability of the order of differences from the best representation, at position
+    ``best_index``; NaN if unknown. ``name``: of the functionality.
 
     The difference of the best representation from itself, always 0, is left out.
     """
@@ -282,8 +289,9 @@ def _best_order_reliability(members: RepresentationSet, name: str, best_index: i
 
 
 def normalized_samples(values: Any, name: str, max_samples: int) -> Representation:
-    """Return a representation of a subsample, centred and of unit norm; a constant representation
-    is returned unchanged."""
+    """Return a representation called ``name`` of at most ``max_samples`` samples of ``values`` (n,
+    d), centred and of unit norm; a constant representation is not normalised. All models have the
+    same samples."""
     points = np.asarray(values, float)
     # The same inputs for all models.
     if len(points) > max_samples:
@@ -320,7 +328,8 @@ def labeled_models(model_features: Sequence[ModelFeatures]) -> tuple[ModelFeatur
 def all_layers_set(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return all layers of all models as a single set."""
+    """Return all layers of all models as a single set, called "all", and the designs for bootstrap
+    and permutations."""
     pairs = [(s, name) for s in model_features for name in s.layers]
     columns = {
         f"{s.name}/{name}": normalized_samples(
@@ -352,8 +361,11 @@ def models_with_components(
 def deletion_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return a set for each of the last layers: all seeds with all deletions. The undeleted
-    representations are the possible references."""
+    """Return a set for each of the last layers, all seeds with all deletions, and the designs for
+    bootstrap and permutations. The undeleted representations are the possible references.
+
+    Layers whose number of deletions differs from the last layer are left out.
+    """
     last_layers = list(model_features[0].layers)[-size.layers :]
     widths = {name: {s.layers[name].shape[1] for s in model_features} for name in last_layers}
     steps = {name: len(numbers_to_delete(min(w))) for name, w in widths.items() if len(w) == 1}
@@ -387,8 +399,9 @@ def _deletions_of_layer(
 def _accuracies_by_place(
     places: Iterable[tuple[ModelFeatures, str, int]],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return the probe accuracy at every place (model, layer, number of deleted components), and
-    the correctness per input; models in a pack have accuracies only."""
+    """Return the probe accuracy at every place (model, layer, number of deleted components),
+    (places,), and the correctness per input, (places, inputs), both under the name "probe"; models
+    in a pack have accuracies only."""
     entries = [s.traits["probes"][layer][str(k)] for s, layer, k in places]
     if not all(isinstance(entry, list) for entry in entries):
         return {"probe": np.array(entries, float)}, {}
@@ -398,7 +411,8 @@ def _accuracies_by_place(
 
 
 def probe_accuracies(features: ModelFeatures) -> dict[str, dict[str, float]]:
-    """Return the probe accuracies of a model, by layer and number of deleted components."""
+    """Return the probe accuracies of a model, by layer, then by number of deleted components as a
+    text."""
     return {
         layer: {k: mean_accuracy(_parse_answers(words)) for k, words in divisions.items()}
         for layer, divisions in features.traits["probes"].items()
@@ -406,8 +420,8 @@ def probe_accuracies(features: ModelFeatures) -> dict[str, dict[str, float]]:
 
 
 def _parse_answers(words: Iterable[str]) -> np.ndarray:
-    """Parse answers like ["10.", ...], a word per division of the inputs, into numbers; "." becomes
-    NaN."""
+    """Parse answers like ["10.", ...], a word per division of the inputs, into numbers (divisions,
+    inputs); "." becomes NaN."""
     signs = {"0": 0.0, "1": 1.0, ".": np.nan}
     return np.array([[signs[sign] for sign in word] for word in words])
 
@@ -415,8 +429,8 @@ def _parse_answers(words: Iterable[str]) -> np.ndarray:
 def add_probe_answers(
     features: ModelFeatures, size: SensitivitySize, folder: Path
 ) -> ModelFeatures:
-    """Return a model with the answers of probes for benchmarks 1 and 2, cached in a file in the
-    folder.
+    """Return a copy of the model with the answers of probes for benchmarks 1 and 2 in the trait
+    "probes", cached in a file in the folder.
 
     A probe reads principal coordinates, so probes differ only by the deletion.
     """
@@ -452,8 +466,8 @@ def _fit_probes(features: ModelFeatures, size: SensitivitySize) -> dict[str, dic
 def models_of_one_parent(
     model_features: Sequence[ModelFeatures],
 ) -> tuple[ModelFeatures, ...] | str:
-    """Return the fine-tuned models of the pretrained model with the most fine-tuned models;
-    otherwise the reason."""
+    """Return the fine-tuned models of the pretrained model with the most fine-tuned models; the
+    reason if there are too few."""
     groups = group_by_pretraining(model_features)
     if isinstance(groups, str):
         return groups
@@ -466,7 +480,8 @@ def models_of_one_parent(
 def group_by_pretraining(
     model_features: Sequence[ModelFeatures],
 ) -> dict[int, list[ModelFeatures]] | str:
-    """Group fine-tuned models by the seed of the pretrained model; otherwise return the reason."""
+    """Group fine-tuned models by the seed of the pretrained model; return the reason if the models
+    are not suited."""
     members = [s for s in model_features if s.traits["setting"] == "finetuned"]
     groups = defaultdict[int, list[ModelFeatures]](list)
     for s in members:
@@ -481,7 +496,8 @@ def group_by_pretraining(
 def layer_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return a set for every layer, for independent models, and two empty designs."""
+    """Return a set for every layer, with all models as possible references, and two empty designs:
+    the models are independent."""
     rows = tuple(range(len(model_features)))
     units = tuple(str(s.traits["seed"]) for s in model_features)
     models = RepresentationSet(
@@ -521,10 +537,12 @@ def models_of_several_parents(
 def crossed_or_nested_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return a set for every layer, and the dependence between models.
+    """Return a set for every layer, and the same dependence between models for bootstrap and
+    permutations.
 
     The design is crossed if all pretrained models were fine-tuned with the same seeds, because
-    models then also share examples, order and head. Otherwise the design is nested.
+    models then also share examples, order and head. Otherwise the design is nested. The units of
+    the sets are the pretrained models.
     """
     parents, seeds = (
         tuple(s.traits.get(name, 0) for s in model_features) for name in ("pretrain", "seed")

@@ -51,7 +51,8 @@ DING_LABELS: Mapping[str, str] = {  # labels in tables
 
 
 def ding_label(spec: str, labels: Mapping[str, str]) -> str:
-    """Return the name of a measure in the paper, or the label with parameters."""
+    """Return the name of a measure in the paper; for other measures, the label from ``labels`` (by
+    specification) with parameters."""
     return DING_LABELS.get(spec) or add_parameters_to_label(labels.get(spec, spec), spec)
 
 
@@ -105,7 +106,8 @@ class Correlations(NamedTuple):
     smallest: float
 
     def cells(self, *, layer: str | None = None, functionality: str | None = None) -> list[int]:
-        """Return the positions of the tasks of a layer, of a functionality, or of both."""
+        """Return the positions, in ``names``, of the tasks of a layer, of a functionality, or of
+        both; without arguments, of all tasks."""
         return [
             i
             for i, (own_layer, own_functionality) in enumerate(self.names)
@@ -119,8 +121,12 @@ class Correlations(NamedTuple):
         cells: Sequence[int] | None = None,
         kind: PValueKind = "best",
     ) -> float | None:
-        """Return the mean over tasks, by default all tasks; None for an absent measure, or if a
-        task has no value."""
+        """Return the mean correlation (or naive p-value) of a measure over tasks; None for an
+        absent measure, or if a task has no value.
+
+        ``cells``: positions of tasks, by default all tasks. ``kind``: of observed value, see
+        ``observed``.
+        """
         if measure not in self.measures:
             return None
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
@@ -129,7 +135,7 @@ class Correlations(NamedTuple):
         return finite_or_none(selection.mean()) if len(selection) else None
 
     def estimate(self, measure: str, quality: CorrelationName = "spearman") -> Estimate:
-        """Return the mean over tasks with its bootstrap interval."""
+        """Return the mean correlation of a measure over all tasks with its bootstrap interval."""
         mean = self.mean(measure, quality)
         if mean is None:
             return Estimate(None)
@@ -142,8 +148,12 @@ class Correlations(NamedTuple):
         cells: Sequence[int] | None = None,
         copies: CopyRule = "one",
     ) -> np.ndarray:
-        """Return the mean over tasks in every bootstrap sample; all tasks share the resampled
-        models."""
+        """Return the mean correlation over tasks in every bootstrap sample, (draws,); all tasks
+        share the resampled models.
+
+        ``cells``: positions of tasks, by default all tasks. ``copies``: whether the reference forms
+        "one" pair with itself, or "all" pairs with its copies in the sample.
+        """
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
         values = self.resampled[COPY_RULES.index(copies), q, m]
         means: np.ndarray = (values if cells is None else values[list(cells)]).mean(axis=0)
@@ -153,7 +163,7 @@ class Correlations(NamedTuple):
         self, first: str, second: str, quality: CorrelationName, cells: Sequence[int] | None = None
     ) -> Contrast | None:
         """Return the difference of the mean correlations of two measures; None if a measure has no
-        mean."""
+        mean. ``cells``: positions of tasks, by default all tasks."""
         a, b = (self.mean(measure, quality, cells) for measure in (first, second))
         if a is None or b is None:
             return None
@@ -172,7 +182,8 @@ class Correlations(NamedTuple):
 
     def rejected(self, measure: str, cells: Sequence[int] | None = None) -> list[float | None]:
         """Return two shares of tasks: with a naive, and with a permutation p-value of Spearman's
-        correlation of at most 0.05; None if a task has no p-value."""
+        correlation of at most 0.05; None for a share if a task has no p-value. ``cells``: positions
+        of tasks, by default all tasks."""
         m = self.measures.index(measure)
         is_complete = ~np.isnan(self.observed[0, 0, m])
         naive_p = np.where(is_complete, self.observed[P_VALUE_KINDS.index("naive"), 0, m], np.nan)
@@ -205,8 +216,8 @@ class Findings(NamedTuple):
 
     @property
     def constant(self) -> tuple[str, ...]:
-        """Measures with equal differences for all pairs, because normalisation removes the measured
-        property."""
+        """Measures, by specification, with equal differences for all pairs of a layer, in every
+        layer, because normalisation removes the measured property."""
         spans = defaultdict[str, list[float]](list)
         for by_measure in self.differences.values():
             for spec, d in by_measure.items():
@@ -215,7 +226,7 @@ class Findings(NamedTuple):
         return tuple(spec for spec, ranges in spans.items() if set(ranges) == {0.0})
 
     def depths(self) -> dict[str, Depth]:
-        """Return the specificity to depth of every measure (benchmark 1)."""
+        """Return the specificity to depth by measure, except constant measures (benchmark 1)."""
         (d,), layers, constant = self.differences.values(), len(self.layers()), self.constant
         return {
             spec: depth_from_differences(spec, values.reshape(shape * 2))
@@ -225,13 +236,13 @@ class Findings(NamedTuple):
         }
 
     def layers(self) -> tuple[str, ...]:
-        """Return the layers in the single set of benchmark 1."""
+        """Return the names of the layers in the single set of benchmark 1."""
         (members,) = self.sets.sets.values()
         return tuple(dict.fromkeys(name.rpartition("/")[2] for name in members.columns))
 
     def deletions(self) -> dict[str, Deletion]:
-        """Return the response of every measure to deletions in the last layer (benchmark 2); the
-        curve is unknown if distances are missing."""
+        """Return the response to deletions in the last layer by measure, except constant measures
+        (benchmark 2); the curve is unknown if distances are missing."""
         layer, members = list(self.sets.sets.items())[-1]
         shares, seeds, constant = deleted_shares(members), len(members.rows), self.constant
         return {
@@ -242,7 +253,8 @@ class Findings(NamedTuple):
 
 
 def deleted_shares(members: RepresentationSet) -> tuple[float, ...]:
-    """Return the shares of deleted components in a set."""
+    """Return the shares of deleted components in a set of benchmark 2, in the order of the columns
+    of a seed: 0, ..., (d - 1) / d."""
     steps = len(members.columns) // len(members.rows)
     ks = [int(name.rpartition(" ")[2]) for name in list(members.columns)[:steps]]
     return tuple(k / (ks[-1] + 1) for k in ks)
@@ -260,7 +272,9 @@ def findings_in_family(
 ) -> Findings:
     """Correlate the distances of every measure with every functionality of every set.
 
-    ``differences``: by layer, then measure, (references, representations).
+    ``labels``: of measures, by specification. ``differences``: by layer, then measure, (references,
+    representations). ``reasons``: by measure, the failed comparisons. ``size``: sets the numbers of
+    bootstrap samples and permutations.
     """
     names = tuple(family_sets.cells)
     n = len(family_sets.sets[names[0][0]].columns)
@@ -292,8 +306,10 @@ def findings_in_family(
 
 
 def count_bootstrap_units(n: int, design: Mapping[str, Any]) -> int:
-    """Return the number of bootstrap units; for a crossed design, the smaller of the two
-    numbers."""
+    """Return the number of bootstrap units; for a crossed design, the smaller of the two numbers.
+
+    ``n``: the number of models, the units without a design. ``design``: see ``FamilySets.drawn``.
+    """
     kinds = design.get("crossed") or [
         design[name] for name in ("blocks", "nested") if name in design
     ]
@@ -306,7 +322,8 @@ def _observed_correlations(
     """Return the observed values of a measure in a task, (kinds, qualities), and the number of
     known distances from the best representation.
 
-    ``ranks``: the expected ranks of every row, as from :func:`unit_ranks`.
+    ``d``: distances (references, n). ``f``: the functionality (n,). ``rows``: the positions of the
+    references. ``ranks``: the expected ranks of every row, as from :func:`unit_ranks`.
     """
     best_agreement = agreement(d, f, rows=rows)
     distinct_agreement = agreement(d, f, rows=rows, self_pair=False)
@@ -337,5 +354,5 @@ def _bootstrap_interval(draws: np.ndarray) -> tuple[float | None, float | None]:
 
 
 def count_values(draws: np.ndarray) -> int:
-    """Return the number of draws with a value."""
+    """Return the number of entries of ``draws`` that are not NaN."""
     return int((~np.isnan(draws)).sum())

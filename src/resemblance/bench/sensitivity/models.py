@@ -122,8 +122,8 @@ def models_by_family(
 
 
 def probed_model_key(features: ModelFeatures, *extra: object) -> str:
-    """Return a hash that identifies a probed model and the probe settings: layers, labels and
-    ``extra``."""
+    """Return a hash, 24 hexadecimal digits, that identifies a probed model and the probe settings:
+    layers, labels and ``extra``, which must be JSON-serialisable."""
     labels = [] if features.labels is None else features.labels.tolist()
     layers = {name: fingerprint(r) for name, r in features.layers.items()}
     content = json.dumps([labels, layers, *extra], sort_keys=True)
@@ -133,8 +133,8 @@ def probed_model_key(features: ModelFeatures, *extra: object) -> str:
 def drop_settings_with_nan(
     model_features: Sequence[ModelFeatures], setting: str
 ) -> tuple[tuple[ModelFeatures, ...], dict[str, str]]:
-    """Drop the models of a setting with NaN or infinite values; return the remaining models and the
-    reasons."""
+    """Drop the models of the setting ``setting`` with NaN or infinite values; return the remaining
+    models, of all settings, and the reasons by model name."""
     reasons = {}
     for s in (s for s in model_features if s.traits["setting"] == setting):
         layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]
@@ -152,8 +152,8 @@ def have_same_layers(model_features: Sequence[ModelFeatures]) -> bool:
 
 
 def functionalities(model_features: Sequence[ModelFeatures]) -> dict[str, np.ndarray]:
-    """Return the out-of-distribution accuracies that all models have, averaged over severities
-    ("fog/1", "fog/2")."""
+    """Return the out-of-distribution accuracies that all models have, (models,), by kind ("fog"),
+    averaged over severities ("fog/1", "fog/2")."""
     accuracies = _shifted_accuracies(model_features)
     return {
         kind: np.array([np.mean([values[name] for name in names]) for values in accuracies])
@@ -188,8 +188,8 @@ def parse_bits(text: Any) -> np.ndarray:
 
 
 def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str]:
-    """Return the out-of-distribution accuracies that only some models have, with the reason for
-    leaving them out."""
+    """Return the out-of-distribution accuracies that only some models have, by name, with the
+    reason why the accuracy is left out."""
     accuracies = _shifted_accuracies(model_features)
     reasons = {}
     for name in dict.fromkeys(chain.from_iterable(accuracies)):
@@ -203,7 +203,8 @@ def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str
 
 
 def _shifted_accuracies(model_features: Sequence[ModelFeatures]) -> list[dict[str, float]]:
-    """Return the out-of-distribution accuracies of every model, by name."""
+    """Return the out-of-distribution accuracies of every model, by name; {} for a model without
+    accuracies."""
     results = [dict(s.traits.get("accuracies") or {}) for s in model_features]
     for accuracies in results:
         for name in EXCLUDED_ACCURACIES:
@@ -212,8 +213,8 @@ def _shifted_accuracies(model_features: Sequence[ModelFeatures]) -> list[dict[st
 
 
 def _common_accuracy_kinds(models: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
-    """Return the accuracies that all models have, grouped by kind, with the names of the
-    severities."""
+    """Return the names that all models have, grouped by kind: the word before the slash in "fog/1".
+    ``models``: of every model, a mapping with the names as keys."""
     kinds = defaultdict[str, list[str]](list)
     for name in models[0]:
         if all(name in entry for entry in models):

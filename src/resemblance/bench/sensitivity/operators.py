@@ -32,7 +32,8 @@ def normalize(X: Any) -> Array:
 
     .. math:: (X - \mathbf 1 \bar x^\top) / \lVert X - \mathbf 1 \bar x^\top \rVert_F
 
-    X is (n, d), an array of any library; the result has the same shape, in float64 on the CPU.
+    X is (n, d), an array of any library. The result has the shape, the library and the device of X.
+    An array on the CPU gives float64; an array on a GPU gives float32, or float64 if X has float64.
     Measures that are invariant to translation and isotropic scaling do not need the normalisation.
     With the normalisation, all other measures compare shapes only.
 
@@ -157,7 +158,8 @@ def deletions(
 
 
 def delete_and_normalize(x: Representation, k: int) -> Array:
-    """Delete k principal components of a representation, and normalise the result."""
+    """Return a representation (n, d) without k principal components, normalised: (n, d - k). Raises
+    ``UndefinedError`` if the rest is constant."""
     try:
         return normalize(delete_principal_components(x, k))
     except UndefinedError as error:
@@ -167,8 +169,11 @@ def delete_and_normalize(x: Representation, k: int) -> Array:
 
 
 def deletion_curve(measure: str, shares: Sequence[float], differences: np.ndarray) -> Deletion:
-    """Return the deletion curve of a measure from differences (seed, other seed, share); the first
-    share is 0."""
+    """Return the response of a measure to deletions, from differences (seed, other seed, share):
+    between a whole representation and a representation without components.
+
+    ``measure``: the specification. ``shares``: of deleted components; the first share is 0.
+    """
     n = len(differences)
     deletion_distances = differences[np.arange(n), np.arange(n)]  # (seed, share)
     seed_distances = differences[:, :, 0][~np.eye(n, dtype=bool)]
@@ -242,8 +247,8 @@ def depth(
 
 
 def depth_from_differences(measure: str, differences: np.ndarray) -> Depth:
-    """Return the depth specificity of a measure from differences (seed, layer, other seed,
-    layer)."""
+    """Return the distances within and across seeds, from differences (seed, layer, other seed,
+    layer). ``measure``: the specification."""
     n = len(differences)
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     own_distances = known_mean(np.array([differences[a, :, a, :] for a in range(n)]))
@@ -259,8 +264,12 @@ def depth_from_differences(measure: str, differences: np.ndarray) -> Depth:
 
 
 def _share_farther(row: np.ndarray, other_seed: float, layer: int) -> float:
-    """Return the share of the other layers, with known distance, that are farther away than another
-    seed."""
+    """Return the share of the other layers of a model that are farther from a layer than the same
+    layer of another seed; NaN without a known distance.
+
+    ``row``: distances from the layer to all layers of the model, (layers,). ``other_seed``: the
+    distance from the layer to the same layer of another seed. ``layer``: the position of the layer.
+    """
     distances = np.delete(row, layer)
     distances = distances[~np.isnan(distances)]
     if np.isnan(other_seed) or not len(distances):

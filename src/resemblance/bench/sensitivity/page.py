@@ -63,7 +63,8 @@ Curves = Mapping[str, Deletion]  # by the name of a measure
 def benchmark_section(
     benchmark: Benchmark, findings: Sequence[Findings], reasons: Mapping[str, str]
 ) -> Section:
-    """Return the section of a benchmark, with tables and figures."""
+    """Return the section of a benchmark, with tables and figures. ``findings``: of every family.
+    ``reasons``: by name, why models or tasks are left out."""
     tables = [table for entry in findings for table in family_tables(entry)]
     figures = [figure for entry in findings for figure in _bootstrap_figures(entry)]
     paper_figures = {"layers": _figure_1, "deletion": _figure_2}
@@ -166,7 +167,8 @@ def _line_by_layer(findings: Findings, layers: Iterable[str], first: str, second
 
 
 def _figure_1(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
-    """Return Figure 1: the middle layer against all layers of its own model and of another seed."""
+    """Return the tables and figures of Figure 1: the middle layer against all layers of its own
+    model and of another seed."""
     title, layers, depths = findings.family.title, findings.layers(), findings.depths()
     records = list[TableRecord]()
     for spec, d in depths.items():
@@ -221,8 +223,8 @@ def _layers_line(name: str, values: Iterable[float]) -> Line:
 
 
 def _figure_2(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
-    """Return Figure 2: distances from undeleted representations, as a function of the share of
-    deleted components."""
+    """Return the table and figures of Figure 2: distances from undeleted representations, as a
+    function of the share of deleted components."""
     layer, members = list(findings.sets.sets.items())[-1]
     shares = deleted_shares(members)
     accuracies = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0).tolist()
@@ -300,7 +302,8 @@ def _detection_bars(title: str, curves: Curves, reasons: Iterable[str]) -> Bars:
 
 
 def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
-    """Return Table 1 of the paper for all benchmarks of the run, with intervals."""
+    """Return the section with Table 1 of the paper for all benchmarks of the run, with intervals.
+    ``findings``: by benchmark, of every family."""
     columns = {(name, f.family.title): f for name, families in findings.items() for f in families}
     titles = list(dict.fromkeys(title for _, title in columns))
     tables = [_overall_table(columns, titles)] if len(titles) > 1 else []
@@ -319,8 +322,8 @@ def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
 
 
 def _average_estimates(columns: FindingsByColumn, quality: CorrelationName) -> dict[str, Estimate]:
-    """Return, by name, the mean of every measure over columns, with the mean interval ends, best
-    first."""
+    """Return, by name of a measure, the mean of its estimates over columns, with the means of the
+    interval ends; best first, measures without a mean last."""
     names = {
         spec: findings.name(spec)
         for findings in columns.values()
@@ -346,8 +349,8 @@ def mean_or_none(values: Iterable[float | None]) -> float | None:
 
 
 def _overall_table(columns: FindingsByColumn, titles: Sequence[str]) -> Table:
-    """Return the mean over benchmarks of every measure, for both correlations, over all models and
-    by family."""
+    """Return the table with the mean over benchmarks of every measure, for both correlations: over
+    all families, and for every family in ``titles``."""
     parts = {
         f"{CORRELATION_SIGNS[q]}, {title}": _average_estimates(
             _columns_of_family(columns, title), q
@@ -375,8 +378,8 @@ def _columns_of_family(columns: FindingsByColumn, title: str) -> FindingsByColum
 
 
 def _table_1(columns: FindingsByColumn, title: str) -> Table:
-    """Return Table 1 for a family of models: measures by benchmarks, with a selector for the
-    correlation."""
+    """Return Table 1 for the family with this title: measures by benchmarks, with a selector for
+    the correlation."""
     family = _columns_of_family(columns, title)
     averages = {quality: _average_estimates(family, quality) for quality in CORRELATION_NAMES}
     records = []

@@ -54,8 +54,8 @@ def probe(
 
 
 def mean_accuracy(answers: np.ndarray) -> float:
-    """Return the accuracy of a probe from its answers: the share of correct answers, averaged over
-    divisions."""
+    """Return the accuracy of a probe from its answers (divisions, n), as in :func:`probe_answers`:
+    the share of correct answers, averaged over divisions."""
     return float(np.mean([known_mean(row) for row in answers]))
 
 
@@ -100,8 +100,8 @@ def _check_penalties(penalties: Iterable[float], splits: int) -> list[float]:
 
 
 def class_numbers(labels: Any) -> np.ndarray:
-    """Encode labels of any single kind as numbers from 0, in sorted order. Raises ``ValueError``
-    for mixed kinds."""
+    """Return labels (n,) of any single kind as numbers from 0, in sorted order. Raises
+    ``ValueError`` for labels of mixed kinds, and with another number of axes."""
     values = to_numpy(labels) if hasattr(labels, "dtype") else np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(
@@ -123,10 +123,12 @@ def class_numbers(labels: Any) -> np.ndarray:
 def stratified_divisions(
     classes: np.ndarray, splits: int = N_PROBE_SPLITS, seed: int = 0
 ) -> list[SampleDivision]:
-    """Return the training, validation and test samples of every split, stratified by class.
+    """Return the indices of training, validation and test samples for every split, stratified by
+    class.
 
-    Raises ``ValueError`` for fewer than eight samples, if a part has fewer than two classes, or for
-    more classes than half of the samples.
+    ``classes``: of the samples, (n,). ``splits``: the number of random divisions. Raises
+    ``ValueError`` for fewer than eight samples, if a part has fewer than two classes, or for more
+    classes than half of the samples.
     """
     if len(classes) < 8:
         raise ValueError(
@@ -166,7 +168,8 @@ def _drop_rounding(points: np.ndarray) -> np.ndarray:
 def _rightly_classified(
     points: np.ndarray, labels: np.ndarray, part: SampleDivision, penalties: Sequence[float]
 ) -> np.ndarray:
-    """Return which test samples of a division are classified correctly."""
+    """Return whether each test sample of a division is classified correctly, (test samples,), with
+    the penalty of the best validation accuracy; ``penalties`` are sorted, the strongest first."""
     train, validation, test = part
     scores = [
         _fit_classifier(points[train], labels[train], p).score(

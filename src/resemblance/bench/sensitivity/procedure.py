@@ -113,8 +113,9 @@ def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
 def check_distances(
     name: str, differences: Any, functionality: Any, rows: Sequence[int] | np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return distances (m, n), functionality (n,) and row positions (m,) as arrays; ``ValueError``
-    if shapes do not fit."""
+    """Return distances (m, n), functionality (n,) and row positions (m,) as arrays; by default, the
+    positions of all n rows. Raises ``ValueError`` if shapes do not fit, for functionality that is
+    not finite, and for infinite distances. ``name``: the function in errors."""
     d, f = np.asarray(differences, float), np.asarray(functionality, float)
     if rows is None and f.ndim == 1:
         places = np.arange(len(f))
@@ -140,7 +141,8 @@ def check_distances(
 
 
 def check_row_positions(name: str, rows: Any, n: int) -> np.ndarray:
-    """Return distinct positions below n as an array; ``ValueError`` for anything else."""
+    """Return distinct positions from 0 to n - 1 as an array; ``ValueError`` for anything else.
+    ``name``: the function in errors."""
     places = np.asarray(rows)
     right = (
         places.ndim == 1
@@ -156,8 +158,8 @@ def check_row_positions(name: str, rows: Any, n: int) -> np.ndarray:
 
 
 def expected_differences(functionality: np.ndarray, reference: int) -> np.ndarray:
-    """Return differences in functionality from a reference; rounding keeps equal differences
-    equal."""
+    """Return the absolute differences in functionality (n,) from the model at position
+    ``reference``; rounding to 12 decimals keeps equal differences equal."""
     return np.abs(functionality - functionality[reference]).round(12)
 
 

@@ -110,8 +110,12 @@ def _samples_by_reference(
 def weighted_correlations(
     measured: np.ndarray, expected: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Return Spearman's and Kendall's correlation of weighted points, (2, k), for k weight vectors;
-    a weight is the number of copies of a point."""
+    """Return Spearman's and Kendall's correlation of n weighted points, (2, k), for k weight
+    vectors.
+
+    ``measured``, ``expected``: the coordinates of the points, (n,). ``weights``: (k, n); a weight
+    is the number of copies of a point. NaN if all measured or all expected values are equal.
+    """
     a, b = (np.where(np.isnan(v), 0.0, v) for v in (measured, expected))
     signs = [np.sign(v[:, None] - v[None, :]) for v in (a, b)]
     matrices = (signs[0] * signs[1], *map(np.abs, signs))
@@ -179,8 +183,11 @@ def permutation_test(
 def _expected_ranks(
     functionality: np.ndarray, places: np.ndarray, exchanged: np.ndarray, self_pair: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the reference row and the expected ranks of its distances, first observed, then for
-    every permutation."""
+    """Return the row of the reference, (1 + draws,), and the expected ranks of its distances, (1 +
+    draws, n): first observed, then for every permutation.
+
+    ``places``: the positions of the possible references. ``exchanged``: permutations (draws, n).
+    """
     n = len(functionality)
     orders = np.vstack([np.arange(n), exchanged])
     row = functionality[orders][:, places].argmax(axis=1)
@@ -207,8 +214,12 @@ def _reference_pvalue(
 
 
 def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
-    """Return the ranks within every row, centred and scaled to unit length; 0 in the column of the
-    self pair if self pairs do not count. ``selves``: the column of the self pair, by row."""
+    """Return the ranks within every row of ``values`` (m, n), centred and scaled to unit length;
+    NaN for a row of equal values.
+
+    ``selves``: the column of the self pair, by row. Without ``self_pair`` self pairs do not count,
+    and their entry is 0.
+    """
     places = np.arange(len(values))
     if not self_pair:
         values = values.copy()

@@ -82,7 +82,7 @@ SENSITIVITY_INTRODUCTION = (
 
 class SensitivityOptions(NamedTuple):
     """The options of the sensitivity suite: the domains of the models to train, or the folder of a
-    user's models and the models in the folder."""
+    user's models (``source``) and the models in the folder."""
 
     domains: tuple[str, ...] = tuple(DOMAINS)
     source: str | None = None
@@ -90,7 +90,8 @@ class SensitivityOptions(NamedTuple):
 
 
 class SensitivityInputs(NamedTuple):
-    """The models of a run, the recipes of trained models, and known reliabilities by task."""
+    """The models of a run, the recipes of trained models (``plan``), and known reliabilities by
+    task."""
 
     model_features: Sequence[ModelFeatures]
     size: SensitivitySize
@@ -237,7 +238,11 @@ def _findings_by_benchmark(
     size: SensitivitySize,
     run: SuiteRun,
 ) -> dict[str, tuple[Findings, ...]]:
-    """Return the findings of every benchmark, by family, in order."""
+    """Return the findings by benchmark, a tuple with an entry per family, in the order of
+    ``pairs``; nothing for a family without comparisons.
+
+    ``pairs``: the name of a benchmark, and the sets of a family.
+    """
     calls, findings = list[WorkerCall](), dict[tuple[str, ModelFamily], Findings]()
     labels, comparisons = {m.spec: m.label for m in run.measures}, scored.comparisons
     failures = failed_comparisons(scored.cases, comparisons, lambda c: (c.test, c.models))
@@ -276,9 +281,10 @@ def _findings_by_benchmark(
 def write_sensitivity_models(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the models of a finished study into a pack, and return the facts that the pack stores.
 
-    The accuracies of probes, on all samples, become traits of the models of the first two
-    benchmarks: the accuracies are the reference for a measure, not its input. The reliabilities are
-    the reliabilities of the study with all its inputs.
+    ``study``: the folder of the study. ``pack``: the folder with the content of the pack. The
+    accuracies of probes, on all samples, become traits of the models of the first two benchmarks:
+    the accuracies are the reference for a measure, not its input. The reliabilities are the
+    reliabilities of the study with all its inputs.
     """
     study_purpose = purpose(study)
     if study_purpose.models:
@@ -300,7 +306,8 @@ def write_sensitivity_models(study: Path, pack: Path, reduction: Reduction) -> d
 
 
 def _trained_recipes(study: Path, size: str) -> list[Recipe]:
-    """Return the recipes of compared models, for the domains that a study has in full."""
+    """Return the recipes of compared models, for the domains that the study in the folder ``study``
+    has in full; ``ValueError`` without such a domain."""
     trained_recipes = list[Recipe]()
     for domain in DOMAINS:
         plan = sensitivity_recipes(size, [domain])
@@ -324,7 +331,8 @@ def sensitivity_tasks(inputs: SensitivityInputs) -> list[Case]:
 def _best_order_cases(
     model_features: Sequence[ModelFeatures], size: SensitivitySize, facts: Mapping[str, float] = {}
 ) -> list[Case]:
-    """Return the tasks of all benchmarks, with the best representation as the only reference."""
+    """Return the tasks of all benchmarks, with the best representations as the only references.
+    ``facts``: known reliabilities by task."""
     return [
         case
         for benchmark in BENCHMARKS
@@ -370,7 +378,9 @@ def _sensitivity_sections(
 def _exclusion_reasons(
     family_sets: FamilySets, findings: Findings | None, measures: Sequence[Measure]
 ) -> dict[str, str]:
-    """Return why models, accuracies, measures or the whole family are missing from the tables."""
+    """Return why models, accuracies, measures or the whole family are missing from the tables, by
+    the title of the family and the name of the missing thing. ``findings``: None without
+    comparisons."""
     reasons, title, constant = dict(family_sets.reasons), family_sets.family.title, dict[str, str]()
     for layer, members in family_sets.sets.items():
         for name, f in members.functionality.items():
@@ -389,7 +399,7 @@ def _exclusion_reasons(
 
 
 def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
-    """Return the tasks in which measures are not ranked, with the reason."""
+    """Return, by the name of a task in which measures are not ranked, the reason."""
     return {
         f"{case.models}, {case.cell[-2]}": (
             f"not ranked: on other inputs its expected differences have a reliability of "
@@ -403,7 +413,7 @@ def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
 def _benchmark_seconds(
     cases: Iterable[Case], comparisons: ComparisonsByPart, benchmark: str
 ) -> float:
-    """Return the CPU time of the comparisons of a benchmark."""
+    """Return the CPU time in seconds of the comparisons of a benchmark."""
     keys = {part.key for case in cases if case.test == benchmark for part in case.parts}
     return sum(sum(comparisons[key].seconds.values()) for key in keys if key in comparisons)
 
@@ -411,7 +421,11 @@ def _benchmark_seconds(
 def _sensitivity_facts(
     plan: Sequence[Recipe], pairs: Iterable[tuple[str, FamilySets]], pinned: FrozenFeatures | None
 ) -> dict[str, str]:
-    """Return the data sets, the models and the seeds."""
+    """Return the data sets, the models and the number of seeds as texts, by their description.
+
+    ``plan``: the recipes of trained models. ``pairs``: the name of a benchmark, and the sets of a
+    family.
+    """
     if plan:
         architectures = ", ".join(dict.fromkeys(r.architecture for r in plan))
         return {
@@ -436,7 +450,7 @@ def _sensitivity_remarks(
     pinned: FrozenFeatures | None,
 ) -> Iterator[str]:
     """Yield remarks for the reader: few user models, models left out, tasks without a ranking, and
-    tasks with unknown reliability."""
+    tasks with unknown reliability. ``source``: the folder of a user's models or of a pack."""
     if source:
         models_note = warn_few_models(
             max(map(len, models_by_family(model_features).values()), default=0)

@@ -73,8 +73,8 @@ def family_tables(findings: Findings) -> Iterator[Table]:
 
 
 def sort_best_first(records: Iterable[TableRecord], key: str) -> list[TableRecord]:
-    """Sort records by a number, the largest first and None last; ties up to rounding are sorted by
-    name."""
+    """Return the records sorted by the number under ``key``, the largest first and None last; ties
+    up to rounding are sorted by name."""
     return sorted(
         records, key=lambda r: (r[key] is None, -round(float(r[key] or 0), 9), str(r["measure"]))
     )
@@ -144,8 +144,8 @@ def _resampling_note(c: Correlations) -> str:
 def _correlations_table(
     findings: Findings, axis: str, names: Sequence[str], quality: CorrelationName
 ) -> Table:
-    """Return a table of measures by layers or by functionalities, averaged over the other
-    factor."""
+    """Return a table of measures by layers or by functionalities, averaged over the other factor.
+    ``axis``: "layer" or "functionality". ``names``: of the columns."""
     c = findings.correlations
     cells = {name: c.cells(**{axis: name}) for name in names}
     records = [
@@ -164,8 +164,8 @@ def _correlations_table(
 
 
 def _pvalues_table(findings: Findings, layers: Sequence[str]) -> Table:
-    """Return the p-values of the paper's measures in every task; with many tasks, the share of
-    small p-values by layer."""
+    """Return a table with the p-values of the paper's measures in every task; with many tasks, with
+    the share of small p-values by layer."""
     c = findings.correlations
     specs = [spec for spec in c.measures if spec in PAPER_MEASURES.values()]
     if len(c.names) <= MAX_LISTED_P_VALUES:
@@ -250,7 +250,8 @@ def _contrast_record(findings: Findings, contrast: Contrast) -> TableRecord:
 
 
 def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Contrast]:
-    """Return the difference of Kendall's correlations, for every layer with a value."""
+    """Return, by layer with a value, the difference of Kendall's correlations of two measures,
+    first minus second."""
     layers = dict.fromkeys(layer for layer, _ in c.names)
     contrasts = {
         layer: c.contrast(first, second, "kendall", c.cells(layer=layer)) for layer in layers
@@ -259,8 +260,8 @@ def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Co
 
 
 def _differences_by_layer(findings: Findings, layers: Sequence[str]) -> Table:
-    """Return the contrasts between the measures of the paper in every layer, as in Appendix E of
-    the paper."""
+    """Return a table with the contrasts between the measures of the paper in every layer, as in
+    Appendix E of the paper."""
     contrasts = [contrasts_by_layer(findings.correlations, *pair) for pair in PAPER_CONTRASTS]
     return Table.of(
         [
