@@ -45,10 +45,12 @@ class ManifoldSize(NamedTuple):
 
 
 class CloudCase(NamedTuple):
-    """A reference cloud, and the clouds to compare with the reference (``at``: r, number of rings
-    or clusters, or distance moved).
+    """A reference cloud, and the clouds to compare with the reference.
 
-    ``over_k``: compare with several numbers of neighbours instead of the measure's own number.
+    ``shape``: "swiss_roll", "rings", "clusters", "spots" or "cubes". ``n``, ``d``: samples and
+    features. ``at``: for every cloud r, the number of rings or clusters, or the distance moved; for
+    spots the noise. ``over_k``: compare with several numbers of neighbours instead of the measure's
+    own number.
     """
 
     shape: str
@@ -65,7 +67,8 @@ class CloudCase(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """A cloud to compare with the reference of a case, and its experiment."""
+    """A cloud (n, d) to compare with the reference of a case: the name of its experiment, and its
+    position ``at``, as in :class:`Measurement`."""
 
     experiment: str
     at: float
@@ -94,7 +97,8 @@ def cloud_cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
 
 
 def sample_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
-    """Return the reference of a case, and the clouds to compare with the reference."""
+    """Return the reference (n, d) of a case, and the clouds to compare with the reference, in the
+    order of ``case.at``; for spots, the spot with noise and the independent spot."""
     return {
         "swiss_roll": _roll_clouds,
         "rings": _ring_clouds,

@@ -162,7 +162,10 @@ def _peak_and_order_summary(
     by_measure: Mapping[str, Mapping[str, float]], names: Mapping[str, str]
 ) -> str:
     """Return a sentence: the measures that order both rings and clusters correctly, and among these
-    the measures that find the peak of the Swiss roll."""
+    the measures that find the peak of the Swiss roll.
+
+    ``by_measure``: the grades. ``names``: of measures, by specification.
+    """
     hits = {m: g for m, g in by_measure.items() if g["rings"] == 1 == g["clusters"]}
     if not hits:
         count = count_with_noun(len(names), "measure")
@@ -241,8 +244,8 @@ class Style(NamedTuple):
 def measure_styles(
     measures: Mapping[str, MeasureInfo], default_specs: Iterable[str]
 ) -> dict[str, Style]:
-    """Return the style of every measure, the measures of the paper first. A measure outside
-    ``default_specs`` is the user's own and is visible."""
+    """Return the style of every measure, by specification, the measures of the paper first. A
+    measure outside ``default_specs`` is the user's own and is visible."""
     names = {
         spec: MKA_PAPER_LABELS.get(spec) or _label_with_options(info)
         for spec, info in measures.items()
@@ -277,8 +280,11 @@ def _measure_chart(
     curves: Mapping[str, ValuesByX],
     log_x: bool = False,
 ) -> Chart:
-    """Draw the values of measures. A distance is drawn as 1 - value / (the largest value in the
-    chart), which keeps order and shape."""
+    """Return a chart of the values of measures. A distance is drawn as 1 - value / (the largest
+    value of its curve), which keeps order and shape.
+
+    ``x``: the variable of the axis. ``curves``: by specification, the value by x.
+    """
     axis, lines = AXIS_TITLES.get(x, x), dict[str, Line]()
     for spec, values_by_x in curves.items():
         if values_by_x:
@@ -321,7 +327,8 @@ def _curve_line(style: Style, x: str, values: ValuesByX, heights: Iterable[float
 
 
 def _tau_chart(run: Measured, styles: StylesByMeasure, experiment: str) -> Chart:
-    """Draw Kendall's tau with the known order, by number of neighbours."""
+    """Return a chart of Kendall's tau with the known order of "rings" or "clusters", by number of
+    neighbours."""
     lines, counts = [], ORIGINAL_CLUSTER_COUNTS if experiment == "clusters" else None
     for spec, style in styles.items():
         taus_by_k = taus_over_k(run, spec, experiment, counts).items()
@@ -341,8 +348,8 @@ def _charts_by_size(
     x: str,
     fixed_values: Mapping[str, float],
 ) -> Chart:
-    """Draw measures by number of samples ("n"), number of features ("d") or distance moved ("t"),
-    with fixed values for the remaining variables."""
+    """Return a chart of measures by ``x``: number of samples ("n"), number of features ("d") or
+    distance moved ("t"). ``fixed_values``: of the remaining variables."""
     titles = {"n": "Numbers of samples", "d": "Numbers of features", "t": "Distance moved"}
     filters = {"at" if name == "t" else name: value for name, value in fixed_values.items()}
     axis = "at" if x == "t" else x
@@ -353,7 +360,8 @@ def _charts_by_size(
 
 
 def _charts_over_k(run: Measured, styles: StylesByMeasure, experiment: str) -> list[Chart]:
-    """Draw measures by number of neighbours, a chart for every number of samples and features."""
+    """Return charts of measures by number of neighbours, a chart for every number of samples and
+    features."""
     points, charts = [p for p in run.of(experiment) if p.over_k], []
     for n, d in sorted({(p.n, p.d) for p in points}):
         curves = {spec: curve_over_k(run, spec, experiment, n=n, d=d) for spec in styles}
@@ -416,7 +424,8 @@ def _experiment_clouds(experiment: str) -> Clouds:
 
 
 def _groups_by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the colours of points by angle around the origin."""
+    """Return the colours of points with coordinates x and y, (n,), by angle around the origin:
+    equally many points of each of ``MAX_POINT_COLORS`` colours, from 0."""
     return np.argsort(np.argsort(np.arctan2(y, x))) * MAX_POINT_COLORS // len(x)
 
 
@@ -487,8 +496,8 @@ def _grade_section(
 
 
 def _goodness(name: str, value: float | None, is_distance: bool) -> float | None:
-    """Return how good a grade is, from 0 to 1; None for a missing grade, or a grade without a right
-    value."""
+    """Return how good the grade ``name`` is, from 0 to 1; None for a missing grade, and for "lost"
+    of a distance, which has no right value."""
     if value is None or (name == "lost" and is_distance):
         return None
     if name.startswith("over"):

@@ -87,7 +87,8 @@ SIZES: Mapping[str, ManifoldSize] = {
 
 
 class CloudComparison(NamedTuple):
-    """A reference with its clouds as a part, and the experiment of every cloud."""
+    """A reference with its clouds as a part, and the experiment of every cloud. ``about``: the
+    description of the clouds."""
 
     about: CloudCase
     part: Part
@@ -97,7 +98,8 @@ class CloudComparison(NamedTuple):
 def write_clouds(
     folder: Path, size: str, plan: Iterable[CloudCase], half: bool = False
 ) -> dict[str, Any]:
-    """Write the clouds of cases into a folder, and return the facts for reading the clouds."""
+    """Write the clouds of the cases ``plan`` into a folder, and return the facts for reading the
+    clouds. ``size``: of the suite. ``half``: in half precision."""
     documents = []
     for number, case in enumerate(plan):
         reference, variants = sample_clouds(case)
@@ -112,7 +114,7 @@ def write_clouds(
 
 
 def read_cloud_comparisons(content: FrozenFeatures) -> list[CloudComparison]:
-    """Read the comparisons from the clouds of a run or of a pack."""
+    """Read the comparisons from the clouds of a run or of a pack, in the order of the cases."""
     return [
         _read_cloud_comparison(
             content.folder / CLOUDS_FOLDER / str(number), entry["case"], entry["variants"]
@@ -141,8 +143,9 @@ def write_clouds_to_pack(study: Path, pack: Path, reduction: Reduction) -> dict[
     """Write the clouds of a size of the suite into a pack, and return the facts that the pack
     stores.
 
-    A pack with a reduced number of samples contains only the clouds of ranked tasks, with all
-    points, because these clouds are small.
+    ``study``: the folder of the study. ``pack``: the folder with the content of the pack. A pack
+    with a reduced number of samples contains only the clouds of ranked tasks, with all points,
+    because these clouds are small.
     """
     size = purpose(study).size
     cases, content = cloud_cases(SIZES[size]), "all shapes"
@@ -162,7 +165,8 @@ def clouds_tasks(content: FrozenFeatures) -> list[Case]:
 
 
 def evaluate_clouds(run: SuiteRun, content: FrozenFeatures | None) -> Outcome:
-    """Compare the clouds of a pack, or clouds drawn for this run in a temporary folder."""
+    """Compare the clouds of a pack, or without ``content`` clouds drawn for this run in a temporary
+    folder. The facts of every section are the measurements."""
     with scratch_folder(run.folder / "clouds") as scratch:
         assert scratch is not None
         if content is None:
@@ -202,7 +206,8 @@ def compared_clouds(
     measures: Sequence[Measure],
     compare: Callable[[Sequence[Case]], ComparisonsByPart],
 ) -> Measured:
-    """Compare all clouds of a run or of a pack at once, and return the measurements."""
+    """Compare all clouds of a run or of a pack at once, and return the measurements. ``compare``: a
+    function that compares the parts of tasks."""
     name = content.facts["size"]
     shapes = read_cloud_comparisons(content)
     infos = list(map(measure_info, measures))
@@ -264,8 +269,8 @@ def _cloud_measurements(
 
 
 def _max_neighbors_of_measure(measure: Measure) -> float:
-    """Return the largest number of neighbours for a measure in a sweep; 0 for a measure without
-    neighbours."""
+    """Return the largest number of neighbours for a measure in a sweep, possibly infinity; 0 for a
+    measure without neighbours."""
     if not isinstance(measure.defaults.get("k"), int):
         return 0
     limit = measure.limits.get("k", (1, math.inf))[1]
@@ -284,7 +289,8 @@ def _sweep_measures(measure: Measure) -> dict[int, str]:
 def _measures_at(
     case: CloudCase, measures: Iterable[Measure], size: ManifoldSize
 ) -> tuple[Measure, ...]:
-    """Return the measures for a case, without repetition."""
+    """Return the measures to compare in a case, without repetition: in a sweep, every measure with
+    every number of neighbours; without measures that are too slow."""
     if case.over_k:
         ks = _sweep_neighbors(case, size)
         measures = [
@@ -298,7 +304,8 @@ def _measures_at(
 
 
 def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
-    """Return the numbers of neighbours of a sweep."""
+    """Return the numbers of neighbours of a sweep that are below the number of samples of the
+    case."""
     ks = size.ks
     if case.shape == "swiss_roll" and ks == SWEEP_NEIGHBORS:
         ks = ROLL_SWEEP_NEIGHBORS
@@ -308,7 +315,7 @@ def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
 def _uncompared_clouds(
     measures: Iterable[Measure], shapes: Iterable[CloudComparison], size: ManifoldSize
 ) -> dict[str, str]:
-    """Return the reason why a measure skips some comparisons of clouds, by measure."""
+    """Return, by specification of a measure that skips some comparisons of clouds, the reason."""
     samples = f"above {size.slow} samples: too slow"
     neighbors = "above {:g} neighbours: its time grows with them, or it takes no more"
     plan = [shape.about for shape in shapes]

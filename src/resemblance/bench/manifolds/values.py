@@ -28,8 +28,9 @@ def difference_peak(measured: np.ndarray, positions: np.ndarray) -> float:
     """Return the position of the smallest difference; NaN if a difference is missing, or all
     differences are equal.
 
-    Among equal smallest differences, the position nearest to the middle counts, so a plateau around
-    the middle has its peak in the middle.
+    ``measured``: the differences. ``positions``: of every difference, from 0 to 1. Among equal
+    smallest differences, the position nearest to the middle (0.5) counts, so a plateau around the
+    middle has its peak in the middle.
     """
     if not len(measured) or np.isnan(measured).any() or (measured == measured[0]).all():
         return math.nan
@@ -38,7 +39,8 @@ def difference_peak(measured: np.ndarray, positions: np.ndarray) -> float:
 
 
 def closeness_to_middle(measured: np.ndarray, positions: np.ndarray) -> BlockScore:
-    """Return minus the distance of the smallest difference from the middle; 0 is best."""
+    """Return minus the distance of the smallest difference from the middle, 0.5; 0 is best. The
+    arguments are the arguments of :func:`difference_peak`."""
     return BlockScore(-abs(difference_peak(measured, positions) - 0.5))
 
 
@@ -105,10 +107,11 @@ class Measured(NamedTuple):
 def curve(
     run: Measured, measure: str, experiment: str, axis: str = "at", **filters: float
 ) -> dict[float, float]:
-    """Return the value of a measure by ``axis`` ("at", "n" or "d"), for the given values of the
-    other variables.
+    """Return the value of a measure, given by its specification, by ``axis``: "at", "n" or "d".
 
-    Values of several seeds are averaged; a point without a value is left out.
+    ``filters``: fixed values of other fields of a :class:`Measurement`, such as ``n=1000``. Sweeps
+    over neighbours are left out. Values of several seeds are averaged; a point without a value is
+    left out.
     """
     points = _points_where(run, experiment, measure, over_k=False, **filters)
     return _mean_by_x((getattr(p, axis), p.value) for p in points)
@@ -117,7 +120,8 @@ def curve(
 def curve_over_k(
     run: Measured, measure: str, experiment: str, **filters: float
 ) -> dict[float, float]:
-    """Return the value of a measure by number of neighbours."""
+    """Return the value of a measure by number of neighbours; {} for a measure without neighbours.
+    ``filters``: as for :func:`curve`."""
     specs_by_k = run.sweeps.get(measure, {})
     return _mean_by_x(
         (k, p.value)
@@ -151,7 +155,7 @@ def taus_over_k(
     run: Measured, measure: str, experiment: str, positions: Collection[float] | None = None
 ) -> dict[int, float]:
     """Return Kendall's tau by number of neighbours; NaN if an order lacks a value, {} for a measure
-    without neighbours."""
+    without neighbours. ``positions``: as for :func:`tau`."""
     return {
         k: tau(run, spec, experiment, positions)
         for k, spec in sorted(run.sweeps.get(measure, {}).items())
@@ -160,9 +164,9 @@ def taus_over_k(
 
 
 def most_complete_size(run: Measured, experiment: str, axis: str) -> dict[str, float]:
-    """Return the number of features with comparisons at the most numbers of samples, {"d": 1000.0}
-    for ``axis="n"``; for other axes the number of samples with the most numbers of features. Empty
-    without the experiment."""
+    """Return the number of features with comparisons at the most numbers of samples, {"d": 1000.0},
+    for ``axis="n"``; for ``axis="d"`` the number of samples with comparisons at the most numbers of
+    features, {"n": ...}. {} without the experiment."""
     name, numbers = "d" if axis == "n" else "n", dict[float, set[float]]()
     for p in run.of(experiment):
         if not p.over_k:
@@ -205,7 +209,8 @@ def _variation_along(run: Measured, measure: str, axis: str) -> float:
 
 
 def _coefficient_of_variation(values: Iterable[float]) -> float:
-    """Return the coefficient of variation; NaN for a single value or a mean of zero."""
+    """Return the standard deviation divided by the magnitude of the mean; NaN for fewer than two
+    values or a mean of zero."""
     numbers = np.array(list(values))
     if len(numbers) < 2 or numbers.mean() == 0:
         return np.nan
@@ -251,7 +256,8 @@ GRADES: Mapping[str, tuple[str, str]] = {
 
 
 def grade(run: Measured, measure: str) -> dict[str, float]:
-    """Return the grades of a measure, by the names in ``GRADES``; NaN for a missing grade."""
+    """Return the grades of a measure, given by its specification, by the names in ``GRADES``; NaN
+    for a missing grade."""
     return {
         "rings": tau(run, measure, "rings"),
         "rings_conformity": tau(run, measure, "rings", rule=MANIFOLD_CONFORMITY_RULE),
@@ -271,8 +277,8 @@ def grade(run: Measured, measure: str) -> dict[str, float]:
 
 
 def grades(run: Measured) -> dict[str, dict[str, float]]:
-    """Return the grades of all measures, the best orders first; for a trial, in the order of the
-    run."""
+    """Return the grades by measure, then by name, the best orders of rings and clusters first; for
+    a trial, in the order of the run."""
     by_measure = {measure: grade(run, measure) for measure in run.measures}
     if run.is_trial:
         return by_measure

@@ -45,8 +45,8 @@ TRIMMED_DIGITS = 10
 
 
 def round_to_ten_digits(differences: np.ndarray) -> np.ndarray:
-    """Round differences to 10 digits of the largest difference, so that rounding error decides
-    nothing, whatever the unit."""
+    """Return differences rounded to 10 digits of the largest finite magnitude, so that rounding
+    error decides nothing, whatever the unit."""
     max_difference = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
     if not max_difference:
         return differences
@@ -57,7 +57,8 @@ def round_to_ten_digits(differences: np.ndarray) -> np.ndarray:
 
 
 def loss_detection_auc(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
-    """Return the area under the ROC curve for detecting a loss of more than two points."""
+    """Return the area under the ROC curve for detecting a loss of more than two points (0.02) by
+    large differences. ``measured``, ``losses``: (copies,)."""
     return BlockScore(auc(measured, losses > DETECTED_LOSSES[1]))
 
 
@@ -65,8 +66,10 @@ class PerturbedCopy(NamedTuple):
     """A perturbed copy of a model: the perturbation, the lost accuracy, and the distance from the
     model.
 
-    ``pvalue``: of the loss, by McNemar's test. ``differences``: by measure. ``drifts``: by drift
-    measure of the paper, on rows of length 1.
+    ``kind``: "noise", "rounding", "adapters" or "shuffled". ``draw``: the number of the random
+    draw. ``name``, ``level``: the strength in words and as a number, 0 for no change. ``pvalue``:
+    of the loss, by McNemar's test. ``differences``: by measure. ``drifts``: by drift measure of the
+    paper, on rows of length 1.
     """
 
     kind: str
@@ -98,27 +101,27 @@ class PerturbedModel(NamedTuple):
         return [p for p in self.points if p.kind == kind and draw in (None, p.draw)]
 
     def disturbed(self, kind: str, draw: int | None = None) -> list[PerturbedCopy]:
-        """Return the copies of a kind, without unperturbed copies."""
+        """Return the copies of a kind, of one draw or of all draws, without unperturbed copies."""
         return [p for p in self.of(kind, draw) if p.level > 0]
 
 
 class AlarmRates(NamedTuple):
-    """Shares of the perturbed models that raise the alarm: among models without a loss of accuracy,
-    and among models with a loss."""
+    """Shares of the perturbed copies that raise the alarm: among copies without a significant loss
+    of accuracy, and among copies with a loss."""
 
     false_alarms: float
     caught: float
 
 
 def copy_differences(points: Iterable[PerturbedCopy], spec: str) -> np.ndarray:
-    """Return the differences for a measure, NaN for a missing value; ``KeyError`` for a measure
-    outside the run."""
+    """Return the differences of the copies for a measure, (copies,), NaN for a missing value;
+    ``KeyError`` for a measure outside the run."""
     return _as_floats([p.differences[spec] for p in points])
 
 
 def copy_drifts(points: Iterable[PerturbedCopy], spec: str) -> np.ndarray:
-    """Return the paper's drifts for a measure; NaN for a missing value, or if the paper defines no
-    drift with the measure."""
+    """Return the paper's drifts of the copies for a measure, (copies,); NaN for a missing value, or
+    if the paper defines no drift with the measure."""
     return _as_floats([p.drifts.get(spec) for p in points])
 
 
@@ -127,8 +130,8 @@ def _as_floats(values: Iterable[float | None]) -> np.ndarray:
 
 
 def shuffled_scale(model: PerturbedModel, spec: str) -> float:
-    """Return the scale of a measure: the difference of shuffled weights minus the difference of
-    unchanged weights.
+    """Return the scale of a measure: the mean difference of copies with shuffled weights minus the
+    difference of unchanged weights.
 
     NaN if shuffled weights are not farther away, or if a value is missing.
     """
@@ -144,8 +147,8 @@ def _unchanged_difference(model: PerturbedModel, spec: str) -> float:
 def shares_of_scale(
     model: PerturbedModel, points: Iterable[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled
-    weights."""
+    """Return the differences of copies of the model as shares of the scale, (copies,): 0 for
+    unchanged weights, 1 for shuffled weights."""
     differences = copy_differences(points, spec) - _unchanged_difference(model, spec)
     return differences / shuffled_scale(model, spec)
 
@@ -164,7 +167,7 @@ Threshold = Callable[[PerturbedModel, Sequence[PerturbedCopy], str], np.ndarray 
 def excess_over_paper_threshold(
     model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """Return the drift of every copy minus 0.05, the alarm threshold of the paper.
+    """Return the drift of every copy minus 0.05, the alarm threshold of the paper, (copies,).
 
     The paper defines the drift on rows of unit length. A negative number raises no alarm.
     """
@@ -174,15 +177,16 @@ def excess_over_paper_threshold(
 def excess_over_scale_share(
     model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """Return the excess of differences over 5 % of the scale of the measure."""
+    """Return the difference of every copy as a share of the scale of the measure, minus 0.05,
+    (copies,)."""
     return shares_of_scale(model, points, spec) - ALARM_SHARE
 
 
 def excess_over_calibration(
     model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray | None:
-    """Return the excess of differences over the 95th percentile of the differences after another
-    draw of harmless noise.
+    """Return the difference of every copy minus the 95th percentile of the differences after
+    another draw of harmless noise, (copies,).
 
     The percentile is an observed difference, so a monotone function of the measure raises the same
     alarms. None if no noise is harmless.
@@ -203,7 +207,7 @@ def calibration_copies(model: PerturbedModel) -> list[PerturbedCopy]:
 
 def first_alarm(model: PerturbedModel, spec: str, threshold: Threshold) -> float:
     """Return the smallest noise level α that raises the alarm; infinity without an alarm, NaN if a
-    comparison failed."""
+    comparison failed or no noise is harmless. ``threshold``: returns the excess of every copy."""
     points = model.disturbed("noise", 1)
     excess = threshold(model, points, spec)
     if excess is None or np.isnan(excess).any():
@@ -225,8 +229,9 @@ def _first_level(points: Iterable[PerturbedCopy], flags: Iterable[bool]) -> floa
 
 
 def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshold) -> AlarmRates:
-    """Return how often a threshold raises the alarm; NaN if a comparison failed, or without copies
-    of the kind."""
+    """Return how often a threshold raises the alarm, over the test copies of all models; NaN if a
+    comparison failed, or without copies of the kind. ``threshold``: returns the excess of every
+    copy."""
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
         points = threshold_test_copies(model)
@@ -239,7 +244,7 @@ def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshol
 
 
 def models_by_architecture(models: Iterable[PerturbedModel]) -> dict[str, list[PerturbedModel]]:
-    """Group models by domain and architecture."""
+    """Group models by domain and architecture, "vision/resnet"."""
     groups: dict[str, list[PerturbedModel]] = {}
     for model in models:
         groups.setdefault(domain_and_architecture(model.name), []).append(model)
@@ -249,8 +254,8 @@ def models_by_architecture(models: Iterable[PerturbedModel]) -> dict[str, list[P
 def loss_tracking(
     models: Iterable[PerturbedModel], spec: str, kind: str, *, linear: bool = False
 ) -> float:
-    """Return Spearman's correlation of difference and loss of accuracy (Pearson's if ``linear``),
-    averaged over models.
+    """Return Spearman's correlation of difference and loss of accuracy (Pearson's if ``linear``)
+    over the copies of a kind of perturbation, averaged over models.
 
     Models with the same loss after all perturbations are left out. NaN if a comparison failed, and
     if a measure reports the same difference after all perturbations: a measure may not drop hard
@@ -274,8 +279,8 @@ def _loss_correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
 def count_harmed_copies(
     models: Iterable[PerturbedModel], kind: str, loss: float
 ) -> tuple[int, int]:
-    """Return the numbers of copies with a loss above ``loss`` and of other copies; only models with
-    copies of both kinds count."""
+    """Return the numbers of copies, perturbed by ``kind``, with a loss above ``loss`` (a share,
+    0.02) and of other copies; only models with copies of both sorts count."""
     counts = np.zeros(2, int)
     for model in models:
         losses = [p.loss > loss for p in model.disturbed(kind)]
@@ -285,10 +290,12 @@ def count_harmed_copies(
 
 
 def loss_detection(models: Iterable[PerturbedModel], spec: str, kind: str, loss: float) -> float:
-    """Return the area under the ROC curve for detecting a loss of accuracy above ``loss``.
+    """Return the area under the ROC curve for detecting a loss of accuracy above ``loss`` (a share,
+    0.02) after perturbations of a kind.
 
     Only copies of the same model are compared, so no scale is needed; a model has the weight of its
-    number of pairs. NaN if a comparison failed, and with fewer than five copies of a kind.
+    number of pairs. NaN if a comparison failed, and with fewer than five copies above ``loss`` or
+    below.
     """
     if min(count_harmed_copies(models, kind, loss)) < MIN_COPIES_PER_CLASS:
         return float("nan")
@@ -307,8 +314,8 @@ def loss_detection(models: Iterable[PerturbedModel], spec: str, kind: str, loss:
 def pooled_shares_and_losses(
     models: Iterable[PerturbedModel], spec: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return shares of the scale and losses of accuracy of all perturbed models; empty if a
-    comparison failed."""
+    """Return shares of the scale and losses of accuracy of all perturbed copies of all models, two
+    arrays (copies,); empty if a comparison failed."""
     values, losses = [np.zeros(0)], [np.zeros(0)]
     for model in models:
         points = [p for kind in PERTURBATION_KINDS for p in model.disturbed(kind)]
@@ -324,8 +331,9 @@ def pooled_shares_and_losses(
 def auc(values: np.ndarray, positive: np.ndarray) -> float:
     """Return the area under the ROC curve, in [0, 1]: do positive cases have larger values?
 
-    The area is the probability that a positive case has a larger value than a negative case; ties
-    count half. NaN if all cases are positive, or no case is positive.
+    ``values``: (cases,). ``positive``: whether each case is positive. The area is the probability
+    that a positive case has a larger value than a negative case; ties count half. NaN if all cases
+    are positive, or no case is positive.
     """
     positive = np.asarray(positive, bool)
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
@@ -338,12 +346,12 @@ def auc(values: np.ndarray, positive: np.ndarray) -> float:
 
 
 def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
-    """Return the points (false positive rate, true positive rate) of all thresholds.
+    """Return the points (false positive rate, true positive rate) of all thresholds, from (0, 0) to
+    (1, 1).
 
-    From (0, 0) to (1, 1).
-
-    A case is classified as positive if its value exceeds the threshold; equal values share a point.
-    Raises ``ValueError`` if all cases are positive, or no case is positive.
+    ``values``: (cases,). ``positive``: whether each case is positive. A case is classified as
+    positive if its value exceeds the threshold; equal values share a point. Raises ``ValueError``
+    if all cases are positive, or no case is positive.
     """
     positive = np.asarray(positive, bool)
     if positive.all() or not positive.any():

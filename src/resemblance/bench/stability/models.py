@@ -13,7 +13,8 @@ from ..training import DOMAINS, recipes
 
 
 class StabilityPlan(NamedTuple):
-    """The models of the ReSi suite to train: size, domains, and number of seeds."""
+    """The models of the ReSi suite to train: the size of the ReSi suite (``suite``), the domains,
+    and the number of seeds."""
 
     suite: str
     domains: tuple[str, ...]
@@ -34,7 +35,8 @@ def stability_recipes(size: str) -> StabilityPlan:
 
 
 def plain_models(size: str) -> list[Recipe]:
-    """Return the recipes of the unperturbed models that can be trained here."""
+    """Return the recipes of the unperturbed models of a size that can be trained with the installed
+    packages."""
     plan = stability_recipes(size)
     domains = [domain for domain in plan.domains if not missing_package(domain)]
     settings = [("normal", 0.0, plan.seeds)]
@@ -48,7 +50,7 @@ def missing_package(domain: str) -> str:
 
 
 def untrainable_domains(domains: Iterable[str]) -> dict[str, str]:
-    """Return the domains without trainable models, and the reasons."""
+    """Return, by "models of DOMAIN" for every domain without trainable models, the reason."""
     return {
         f"models of {d}": f"{package} is not installed"
         for d in domains

@@ -66,7 +66,7 @@ LabelsByMeasure = Mapping[str, str]  # by specification
 
 
 def stability_labels(measures: Iterable[MeasureInfo]) -> dict[str, str]:
-    """Return the labels of measures, the drift measures of the paper first."""
+    """Return the labels of measures by specification, the drift measures of the paper first."""
     drift_labels = {
         alarms.RDM_SPEARMAN: "RDM drift",
         alarms.DEBIASED_CKA: "CKA, debiased",
@@ -88,7 +88,11 @@ def deletion_section(
     overview: ScoreOverview,
 ) -> Section:
     """Return the section of the deletion experiment: the value of every measure after every
-    deletion, and the correlation with the number of deleted components."""
+    deletion, and the correlation with the number of deleted components.
+
+    ``comparison``: of the representation with every deletion. ``removed_counts``: the deleted
+    components of every column. ``scores``: of the task.
+    """
     names = overview.names
     values = {m: dict(zip(removed_counts, comparison[m][0].tolist())) for m in names}
     differences = {
@@ -134,9 +138,10 @@ def deletion_section(
 
 
 def _shares_by_removed(differences: Mapping[int, float]) -> dict[int, float]:
-    """Rescale differences to shares of their range, by number of removed components.
+    """Rescale differences to shares of their range, 0 for the smallest and 1 for the largest, by
+    number of removed components.
 
-    Empty if all differences are equal.
+    {} if all differences are equal; a missing difference is left out.
     """
     numbers = {k: d for k, d in differences.items() if not np.isnan(d)}
     low, high = min(numbers.values(), default=0.0), max(numbers.values(), default=0.0)
@@ -181,8 +186,8 @@ def canary_section(
 
 
 def stability_score_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
-    """Return the columns of the table of scores: a column per task, with the reliability of its
-    losses."""
+    """Return the columns of the table of scores: a column per task, in the order of the scores,
+    with the reliability of its losses."""
     columns = []
     for test, cell, repeats in dict.fromkeys((s.test, s.cell, s.reliability) for s in scores):
         models, _, kind = "/".join(cell).partition(", ")
@@ -201,7 +206,8 @@ def stability_score_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
 
 
 def _levels_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure, kind: str) -> Table:
-    """Return the means over models at every level, as in Tables 47 to 51 of the paper."""
+    """Return a table of the means over models at every level of a kind of perturbation, as in
+    Tables 47 to 51 of the paper."""
     rows = []
     for name in dict.fromkeys(p.name for model in models for p in model.of(kind)):
         copies = [(model, p) for model in models for p in model.of(kind) if p.name == name]
@@ -246,9 +252,10 @@ def _tracking_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -
 
 
 def _mean_detection_area(models: Sequence[PerturbedModel], spec: str, loss: float) -> float | None:
-    """Return the mean area over all tasks with enough copies of both kinds.
+    """Return the mean area under the ROC curve for a loss above ``loss``, over all architectures
+    and kinds of perturbation with enough copies above and below.
 
-    None if the measure lacks an area.
+    None if the measure lacks an area, and without such copies.
     """
     areas = [
         alarms.loss_detection(group, spec, kind, loss)
@@ -294,7 +301,8 @@ def _alarms_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
 
 
 def _median_level(levels: Sequence[float]) -> float | None:
-    """Return the median of levels; levels may be infinite."""
+    """Return the median of levels, which may be infinite, as an observed level; None if the median
+    is infinite or a level is NaN."""
     return finite_or_none(float(np.quantile(levels, 0.5, method="higher")))
 
 

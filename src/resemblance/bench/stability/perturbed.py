@@ -18,12 +18,13 @@ RUNNING_STATISTICS = ("running_mean", "running_var")
 def add_weight_noise(
     state: WeightsByName, alpha: float, seed: int, *labels: str | int
 ) -> WeightsByName:
-    r"""Return weights with Gaussian noise in every parameter of more than one number.
+    r"""Return weights (by name) with Gaussian noise in every parameter of more than one number.
 
     .. math:: \theta + \mathcal{N}(0, (\alpha \operatorname{std} \theta)^2)
 
     with the standard deviation of the numbers of each parameter (n - 1 in the denominator). At α =
-    0 the weights are unchanged. Every name and every α has independent noise.
+    0 the weights are unchanged. The random generator depends on ``seed``, ``labels``, the name of
+    the parameter and α.
 
     Reference: Raju 2026, Section 10.
     """
@@ -36,7 +37,7 @@ def add_weight_noise(
 
 
 def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
-    r"""Return weights rounded to ``bits`` bits.
+    r"""Return weights (by name) rounded to ``bits`` bits.
 
     Every parameter of more than one number has its own scale.
 
@@ -62,14 +63,16 @@ def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
 def add_low_rank_adapters(
     state: WeightsByName, rank: int, scale: float, seed: int, *labels: str | int
 ) -> WeightsByName:
-    r"""Return weights with a random adapter of low rank (LoRA) on every matrix and convolution.
+    r"""Return weights (by name) with a random adapter of low rank (LoRA) on every matrix and
+    convolution.
 
     .. math:: W + \frac{\alpha}{r} B A, \qquad A \sim \mathcal{N}(0, 2 / d_\text{in}), \quad
         B \sim \mathcal{N}(0, s^2), \quad \alpha = 2 r
 
-    W is (d_out, d_in); a convolution is flattened, with channels and input positions side by side.
-    A is (r, d_in), B is (d_out, r). The added matrix has rank r, or the smaller side of W if that
-    is less. Embeddings keep their weights. Raises ``ValueError`` for a rank below 1.
+    r is ``rank``, s is ``scale``. W is (d_out, d_in); a convolution is flattened, with channels and
+    input positions side by side. A is (r, d_in), B is (d_out, r). The added matrix has rank r, or
+    the smaller side of W if that is less. Embeddings keep their weights. ``seed``, ``labels``: of
+    the random generator. Raises ``ValueError`` for a rank below 1.
 
     Reference: Raju 2026, Section 10, with the initialisation of its code; the paper places adapters
     on some matrices only.
@@ -88,7 +91,8 @@ def add_low_rank_adapters(
 
 
 def shuffle_weights(state: WeightsByName, seed: int, *labels: str | int) -> WeightsByName:
-    """Return weights with the numbers of every parameter in random order.
+    """Return weights (by name) with the numbers of every parameter in random order. ``seed``,
+    ``labels``: of the random generator.
 
     Shuffled weights keep their size but carry no information about the task.
     """
@@ -104,8 +108,12 @@ def _change_parameters(
     change: Callable[[str, np.ndarray], np.ndarray],
     is_chosen: Callable[[str, np.ndarray], bool] = lambda name, value: value.size > 1,
 ) -> WeightsByName:
-    """Return weights with the chosen parameters changed, by default all parameters of more than one
-    number; every parameter keeps its precision."""
+    """Return weights (by name) with the chosen parameters changed, by default all parameters of
+    more than one number; every parameter keeps its precision.
+
+    ``change``: maps the name and the value of a parameter to the new value. ``is_chosen``: whether
+    to change a parameter. Running statistics and integers never change.
+    """
     changed = dict(state)
     for name, value in state.items():
         is_parameter = value.dtype.kind == "f" and not name.endswith(RUNNING_STATISTICS)

@@ -23,7 +23,8 @@ EQUAL_DIFFERENCE_TOLERANCE = 1e-9
 
 
 def harmonic_representation(seed: int) -> np.ndarray:
-    """Return a representation (200, 256) with singular values 100 / i along random directions."""
+    """Return a representation (200, 256) with singular values 100 / i, i = 1 to 200, along random
+    directions."""
     random = np.random.default_rng(seed)
     left, _ = np.linalg.qr(random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_SAMPLES)))
     right, _ = np.linalg.qr(random.standard_normal((N_HARMONIC_FEATURES, N_HARMONIC_FEATURES)))
@@ -31,7 +32,8 @@ def harmonic_representation(seed: int) -> np.ndarray:
 
 
 def delete_leading_components(points: np.ndarray, counts: Iterable[int]) -> list[np.ndarray]:
-    """Return, for every count, the points without their first ``count`` principal components."""
+    """Return, for every count, the points (n, d) without their first ``count`` principal
+    components: (n, d), with the same mean."""
     mean = points.mean(axis=0)
     u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
     return [(u[:, count:] * s[count:]) @ vt[count:] + mean for count in counts]
@@ -50,8 +52,9 @@ DELETION_ORDER_RULE = Rule(by_reference, spearman, is_complete=True, rounded=zer
 
 
 def deletion_case(points: np.ndarray, size: str) -> Case:
-    """Return the single task of the experiment, on a representation. The deletions fix the expected
-    order, so the reliability is 1."""
+    """Return the single task of the experiment, on a representation (n, d): the points against the
+    points after every deletion of the size of the suite. The deletions fix the expected order, so
+    the reliability is 1."""
     copies = zip(
         REMOVED_COMPONENTS[size], delete_leading_components(points, REMOVED_COMPONENTS[size])
     )

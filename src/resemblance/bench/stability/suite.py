@@ -82,8 +82,8 @@ PAPER_DIVISORS = {ROOT_PROCRUSTES: 2**0.5, SQUARED_PROCRUSTES: 2.0}
 
 
 class StabilityInputs(NamedTuple):
-    """The inputs of the experiments: the representation for deletions, and perturbed models; None
-    for an experiment outside the run.
+    """The inputs of the experiments: the representation for deletions (``points``), and perturbed
+    models (``seen``); None for an experiment outside the run.
 
     ``reliabilities``: by task name, if stored in a pack. ``absent``: why models are missing.
     """
@@ -115,7 +115,8 @@ def write_stability_inputs(study: Path, pack: Path, reduction: Reduction) -> dic
     """Write the layers of perturbed models, and the representation for deletions, into a pack;
     return the facts that the pack stores.
 
-    The reliabilities of the losses are the reliabilities of the study with all its inputs.
+    ``study``: the folder of the study. ``pack``: the folder with the content of the pack. The
+    reliabilities of the losses are the reliabilities of the study with all its inputs.
     """
     size = purpose(study).size
     outcomes = list(stored_outcomes(study, size))
@@ -196,7 +197,8 @@ def evaluate_stability_inputs(run: SuiteRun, content: StabilityInputs) -> Outcom
 
 
 def _scale_rows_to_unit_norm(part: Part) -> Part:
-    """Return a part with rows scaled to length 1, as for the drifts of the paper."""
+    """Return a copy of the part with the rows of every representation scaled to length 1, as for
+    the drifts of the paper."""
     sides = (part.rows, part.columns or {})
     rows, columns = (
         {
@@ -215,7 +217,11 @@ def _disturbed_models(
     comparisons: ComparisonsByPart,
 ) -> list[PerturbedModel]:
     """Return the perturbed models with the differences and drifts of every measure, in the order of
-    the models."""
+    the models.
+
+    ``parts``: the comparison of every outcome. ``units``: the same with rows of length 1; []
+    without drift measures.
+    """
     models = dict[str, PerturbedModel]()
     for i, (outcome, part) in enumerate(zip(outcomes, parts)):
         comparison, name = comparisons[part.key], outcome.part["model"]
@@ -251,7 +257,8 @@ def _trimmed_differences(comparison: Comparison) -> dict[str, np.ndarray]:
 
 
 def _stability_facts(content: StabilityInputs) -> dict[str, str]:
-    """Return the data sets, models and seeds of perturbed models."""
+    """Return the data sets, models and number of seeds of perturbed models as texts, by their
+    description."""
     names = dict.fromkeys(item.part["model"] for item in content.seen or ())
     if not names:
         return {"models": "none are trained"}

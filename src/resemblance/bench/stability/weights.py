@@ -79,8 +79,11 @@ PerturbationSpec = Mapping[str, Any]  # model and fingerprint of its recipe, kin
 
 
 class WeightChange(NamedTuple):
-    """A change of weights and its effect: the accuracy after the change, and the numbers of lost
-    and gained correct answers."""
+    """A change of weights and its effect.
+
+    ``name``, ``level``: the strength in words and as a number. ``accuracy``: after the change.
+    ``lost``, ``gained``: the numbers of lost and gained correct answers.
+    """
 
     name: str
     level: float
@@ -110,7 +113,8 @@ class PerturbationOutcome(NamedTuple):
 
 
 def planned_perturbations(size: str) -> list[tuple[Recipe, PerturbationSpec]]:
-    """Return the planned perturbations of every model."""
+    """Return the perturbations of all models in a benchmark of a size ("small", "default" or
+    "paper"), each with the recipe of the model."""
     levels = LEVELS_BY_SIZE[size]
     plan: list[tuple[str, int, Any]] = [
         ("noise", 0, levels.noise),
@@ -135,7 +139,8 @@ def planned_perturbations(size: str) -> list[tuple[Recipe, PerturbationSpec]]:
 def _perturb_weights(
     part: PerturbationSpec, state: WeightsByName
 ) -> Iterator[tuple[str, float, WeightsByName]]:
-    """Yield a name, the level, and the changed weights for every perturbation of a part."""
+    """Yield a name, the level, and the changed weights for every perturbation of a part. ``state``:
+    the weights of the model, by name; not changed."""
     labels = (0, "canary", part["model"])  # labels of the random generator
     for level in part["levels"]:
         if part["kind"] == "noise":
@@ -156,8 +161,8 @@ def _perturb_weights(
 def perturb_and_observe(
     folder: Path, recipe: Recipe, part: PerturbationSpec
 ) -> PerturbationOutcome:
-    """Return the last layer and the answers of a trained model after every change of its
-    weights."""
+    """Return the last layer and the answers of a trained model after every change of its weights.
+    ``folder``: of the study with the model."""
     model = model_folder(folder, recipe)
     features = read_model(model)[0]
     with np.load(model / "weights.npz", allow_pickle=False) as arrays:
@@ -193,8 +198,8 @@ def _outputs_with_weights(recipe: Recipe, state: WeightsByName) -> tuple[np.ndar
 def prepare(
     folder: Path, size: str, executor: Executor | None, progress: StageProgress
 ) -> list[PerturbationOutcome]:
-    """Train and perturb the models of a size, as far as the study lacks them, and return the
-    outcomes."""
+    """Train and perturb the models of a size, as far as the study in ``folder`` lacks them, and
+    return the outcomes. ``progress`` is called with ("training" or "disturbing", done, total)."""
     plan = {
         _arrays_file(folder, part): (recipe, part) for recipe, part in planned_perturbations(size)
     }
@@ -215,7 +220,8 @@ def prepare(
 
 
 def stored_outcomes(folder: Path, size: str) -> Iterator[PerturbationOutcome]:
-    """Yield the stored outcomes of a study; ``ValueError`` for a missing part."""
+    """Yield the stored outcomes of the study in ``folder``, in the order of the plan of a size;
+    ``ValueError`` for a missing part."""
     for _, part in planned_perturbations(size):
         outcome = _read_outcome(_arrays_file(folder, part), part)
         if outcome is None:
@@ -228,14 +234,15 @@ def _spec_title(part: PerturbationSpec) -> str:
 
 
 def _arrays_file(folder: Path, part: PerturbationSpec) -> Path:
-    """Return the file for the arrays of a part; the JSON file of the same name describes the
-    arrays."""
+    """Return the file for the arrays of a part in a study; the JSON file of the same name describes
+    the arrays."""
     key = json.dumps([COPIES_VERSION, part], sort_keys=True, allow_nan=False)
     return folder / COPIES_FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npy"
 
 
 def _perturb_and_save(folder: Path, recipe: Recipe, part: PerturbationSpec) -> None:
-    """Perturb a model and save the outcome: first the arrays, then the description."""
+    """Perturb a model of the study in ``folder`` and save the outcome: first the arrays, then the
+    description."""
     with single_threaded():
         outcome = perturb_and_observe(folder, recipe, part)
     file = _arrays_file(folder, part)
@@ -247,8 +254,8 @@ def _perturb_and_save(folder: Path, recipe: Recipe, part: PerturbationSpec) -> N
 
 
 def _read_outcome(file: Path, part: PerturbationSpec) -> PerturbationOutcome | None:
-    """Read the stored outcome of a part; None if the files are missing, damaged, or belong to
-    another part."""
+    """Read the stored outcome of a part from the arrays in ``file`` and the description beside
+    them; None if the files are missing, damaged, or belong to another part."""
     try:
         entry = read_document(file.with_suffix(".json"), dict, "what becomes of disturbed models")
         outcome = _parse_outcome(entry, np.load(file, mmap_mode="r", allow_pickle=False))
@@ -273,7 +280,7 @@ def _parse_outcome(entry: Mapping[str, Any], arrays: np.ndarray) -> Perturbation
 def write_copies_to_pack(
     pack: Path, outcomes: Sequence[PerturbationOutcome], reduction: Reduction
 ) -> None:
-    """Write the arrays of all parts, and their index, into a pack."""
+    """Write the arrays of all outcomes, reduced, and their index into the folder of a pack."""
     (pack / COPIES_FOLDER).mkdir()
     for number, outcome in enumerate(outcomes):
         dataset = outcome.part["model"].split("/")[1]
@@ -284,7 +291,7 @@ def write_copies_to_pack(
 
 
 def read_copies_from_pack(pack: Path) -> Iterator[PerturbationOutcome]:
-    """Yield the outcomes in a pack."""
+    """Yield the outcomes in the folder of a pack, in the order of the index."""
     for number, entry in enumerate(
         read_document(pack / COPIES_INDEX_FILE, list, "the index of a pack")
     ):
@@ -297,7 +304,8 @@ def read_copies_from_pack(pack: Path) -> Iterator[PerturbationOutcome]:
 
 
 def outcome_as_part(outcome: PerturbationOutcome) -> Part:
-    """Return the comparison of a model with itself and with its perturbed copies."""
+    """Return the comparison of a model with itself ("unchanged") and with its perturbed copies,
+    without expectation."""
     names = (UNCHANGED_NAME, *(change.name for change in outcome.changes))
     columns = {n: Representation(layer, n) for n, layer in zip(names, outcome.layers, strict=True)}
     model = outcome.part["model"]
@@ -336,8 +344,9 @@ def cases_of_copies(
 def _pool_draws(
     draws: Sequence[tuple[PerturbationOutcome, Part]],
 ) -> tuple[Part, np.ndarray | None]:
-    """Pool the draws of a model: return a part with all perturbed copies and their losses of
-    accuracy, and the losses by input.
+    """Pool the draws of a kind of perturbation of a model: return a part with all perturbed copies
+    and their losses of accuracy, and the losses by input, (copies, inputs); None for the losses if
+    unknown.
 
     The weight of the part is the number of pairs of a copy with a loss above two points and a copy
     without.
@@ -371,8 +380,12 @@ def _copies_case(
     pairs: Sequence[tuple[Part, np.ndarray | None]],
     reliabilities: Mapping[str, float],
 ) -> list[Case]:
-    """Return the task for an architecture and a kind of perturbation; empty without a loss of
-    accuracy."""
+    """Return the task for an architecture and a kind of perturbation, in a list; [] without a loss
+    of accuracy.
+
+    ``models``: domain and architecture, "vision/resnet". ``pairs``: of every model, from
+    :func:`_pool_draws`. ``reliabilities``: by task name, for models without stored answers.
+    """
     domain, architecture = models.split("/")
     weighted_pairs = [(part, losses) for part, losses in pairs if part.weight]
     n_harmed = sum(int((part.expected > DETECTED_LOSSES[1]).sum()) for part, _ in weighted_pairs)
@@ -398,8 +411,9 @@ def _copies_case(
 def _copies_reliability(
     pairs: Sequence[tuple[Part, np.ndarray | None]], is_area: bool
 ) -> float | None:
-    """Return the reliability of the expected losses: of the loss of accuracy, or of the loss
-    exceeding two points. Averaged over models with the weights of their scores."""
+    """Return the reliability of the expected losses: of the loss exceeding two points if
+    ``is_area``, otherwise of the loss of accuracy. The mean over models, with the weights of their
+    parts; None if unknown."""
     expected = (lambda loss: (loss > DETECTED_LOSSES[1]).astype(float)) if is_area else np.asarray
     weighted_values = list[tuple[float, float]]()
     for part, losses in pairs:

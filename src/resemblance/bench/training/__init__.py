@@ -70,8 +70,9 @@ def fit(
     """Train the model of a recipe, or load the model from ``resources.archive`` if given, and
     return the weights by name.
 
-    ``resources``: required for models on real data. ``start``: the weights of ``recipe.parent``,
-    required for fine-tuned models. See ``packaged``, and the module ``paper`` of every domain.
+    ``resources``: required for models on real data. ``start``: the weights of ``recipe.parent`` by
+    name, required for fine-tuned models. See ``packaged``, and the module ``paper`` of every
+    domain.
 
     Raises ``ValueError`` for an invalid recipe, for a model on real data without resources, and for
     missing or damaged data.
@@ -88,7 +89,8 @@ def extract(
 ) -> ModelOutputs:
     """Return the outputs of a trained model and of the model's layers for the benchmark inputs.
 
-    Raises ``ValueError`` as :func:`fit` does.
+    ``state``: the weights by name, as from :func:`fit`. ``resources``: required for models on real
+    data. Raises ``ValueError`` as :func:`fit` does.
     """
     if recipe.dataset not in DATASETS:
         return _training_module("packaged").extract(recipe, state)
@@ -122,7 +124,7 @@ def _training_module(name: str) -> Any:
 
 
 def check_domains(domains: Iterable[str]) -> None:
-    """Raise ``ValueError`` for an unknown domain."""
+    """Raise ``ValueError`` if the list has an unknown domain."""
     for domain in domains:
         check_choice("domain", domain, DOMAINS)
 
@@ -131,7 +133,7 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
     """Yield the recipes of a domain at a size of the domain's ``OPTIONS``, architecture by
     architecture.
 
-    ``plan``: settings with their strength and number of seeds. The function skips settings that an
+    ``plan``: triples of setting, strength and number of seeds. The function skips settings that an
     architecture does not have.
     """
     info, trainer, plan = DOMAINS[domain], domain_module(domain), tuple(plan)
@@ -177,8 +179,9 @@ class PaperSubset(NamedTuple):
     """A subset of the benchmark: data sets, architectures, tests and numbers of models.
 
     An empty tuple selects everything in the paper. ``seeds``: the number of normal models.
-    ``members``: the number of models in every group. ``reduced``: train for one epoch at reduced
-    width, on data of any size in the layout of the data set.
+    ``members``: the number of models in every group. ``hyperparameters``: "resi-code" or "paper".
+    ``reduced``: train for one epoch at reduced width, on data of any size in the layout of the data
+    set.
     """
 
     datasets: tuple[str, ...] = ()
@@ -258,7 +261,7 @@ DATASETS: Mapping[str, Dataset] = {
 
 
 def dataset_module(dataset: str, part: str) -> Any:
-    """Return the module "data" or "paper" for the domain of a data set."""
+    """Return the module called ``part``, "data" or "paper", for the domain of a data set."""
     return _training_module(f"{DATASETS[dataset].domain}.{part}")
 
 
@@ -275,7 +278,7 @@ def key_from_title(kind: str, word: str, titles: Mapping[str, str]) -> str:
     """Return the key for a word from the user: the key itself or the title, without regard to case,
     spaces and hyphens.
 
-    Raises ``ValueError`` for an unknown word.
+    ``kind``: the noun in errors. ``titles``: by key. Raises ``ValueError`` for an unknown word.
     """
     by_word = {_letters_and_digits(key): key for key in titles} | {
         _letters_and_digits(t): key for key, t in titles.items()
@@ -311,8 +314,8 @@ def paper_recipes(portion: PaperSubset) -> Iterator[Recipe]:
 
 
 def chosen_architectures(portion: PaperSubset) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of data set and architecture in a subset of the benchmark. Without named
-    architectures, unpublished architectures are left out."""
+    """Yield the pairs (data set, architecture) in a subset of the benchmark: the named
+    architectures, by default the architectures in the paper."""
     for dataset, info in DATASETS.items():
         if portion.datasets and dataset not in portion.datasets:
             continue
@@ -330,8 +333,8 @@ class SeedGroup(NamedTuple):
 
 
 def planned_tests(portion: PaperSubset, dataset: str, architecture: str) -> dict[str, SeedGroup]:
-    """Return the tests in a subset of the benchmark for one architecture, and the models of every
-    test.
+    """Return the tests in a subset of the benchmark for one architecture on a data set, and the
+    models of every test, by test.
 
     Tests that the paper does not run on the architecture are left out.
     """

@@ -78,8 +78,8 @@ def released_file_path(recipe: Recipe) -> Path:
 
 
 def _find_released_file(recipe: Recipe, resources: TrainingEnvironment) -> Path:
-    """Return the full path of a recipe's file; raise ``ValueError`` without an archive or without
-    the file."""
+    """Return the full path of a recipe's file in the archive; raise ``ValueError`` without an
+    archive or without the file."""
     place = released_file_path(recipe)
     if resources.archive is None:
         raise ValueError(
@@ -100,7 +100,12 @@ def _renamed_weights(
     network: Mapping[str, Any],
     our_name: Callable[[str, Mapping[str, Any]], str],
 ) -> dict[str, np.ndarray]:
-    """Return the weights in a file under the weight names of our network."""
+    """Return the weights in a file under the weight names of our network, with the data types of
+    our network.
+
+    ``network``: our weights by name, for names, shapes and data types. ``our_name``: maps a name in
+    the file, and ``network``, to our name. Raises ``ValueError`` if a name or a shape differs.
+    """
     tensors: dict[str, Any] = {}
     for name, value in weights_in(file).items():
         key = our_name(name, network)
@@ -167,8 +172,9 @@ def _graph_file(recipe: Recipe) -> Path:
 
 
 def _graph_name(name: str, network: Mapping[str, Any]) -> str:
-    """Return the current name of a weight. PyTorch Geometric before 2.5 stores the single matrix of
-    a GAT layer twice; the authors' P-GNN stores the first layer twice."""
+    """Return the current name of a weight, whatever the ``network``. PyTorch Geometric before 2.5
+    stores the single matrix of a GAT layer twice; the authors' P-GNN stores the first layer
+    twice."""
     new_name = name.replace("lin_src.", "lin.").replace("lin_dst.", "lin.")
     return re.sub(r"^init_conv\.", "convs.0.", new_name)
 

@@ -25,7 +25,11 @@ class Shift(NamedTuple):
 def check_shift(
     function: str, kind: str, name: str, shifts: Mapping[str, Shift], severity: object
 ) -> None:
-    """Raise ``ValueError`` unless a shift is known and the severity is an integer from 0 to 5."""
+    """Raise ``ValueError`` unless a shift is known and the severity is an integer from 0 to 5.
+
+    ``function``, ``kind``: the function and the noun for a shift, in errors. ``name``: the shift, a
+    key of ``shifts``.
+    """
     if name not in shifts:
         raise ValueError(f"{function}: no {kind} {name!r}; known: {', '.join(shifts)}")
     is_whole = isinstance(severity, int | np.integer) and not isinstance(severity, bool)
@@ -34,7 +38,8 @@ def check_shift(
 
 
 def draw_any_class(classes: int, random: np.random.Generator) -> DrawLabels:
-    """Return a function that draws labels uniformly from all classes, including the true class.
+    """Return a function that maps labels (n,) to labels drawn uniformly from all ``classes``
+    classes, including the true class.
 
     Uniform labels carry no information. Labels without the true class would still tell you a class
     that the input does not have.
@@ -43,15 +48,16 @@ def draw_any_class(classes: int, random: np.random.Generator) -> DrawLabels:
 
 
 def draw_wrong_class(classes: int, random: np.random.Generator) -> DrawLabels:
-    """Return a function that draws labels uniformly from all classes except the true class."""
+    """Return a function that maps labels (n,) to labels drawn uniformly from all ``classes``
+    classes except the true class."""
     return lambda labels: (labels + random.integers(1, classes, len(labels))) % classes
 
 
 def replace_labels(
     labels: np.ndarray, share: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
-    """Return labels, (n,), after replacing exactly ``int(share * n)`` labels, chosen without
-    replacement, by labels from ``draw``."""
+    """Return a copy of the labels, (n,), after replacing exactly ``int(share * n)`` labels, chosen
+    without replacement, by labels from ``draw``."""
     result = labels.copy()
     rows = random.permutation(len(labels))[: int(share * len(labels))]
     result[rows] = draw(labels[rows])

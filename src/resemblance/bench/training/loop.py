@@ -76,7 +76,8 @@ class Checkpoint:
             return None
 
     def is_due(self) -> bool:
-        """Return whether the state should be written now."""
+        """Return whether to write the state now: ``resources.every`` seconds after the last time;
+        False without a folder of checkpoints."""
         return self._file is not None and time.monotonic() - self._written >= self._every
 
     def save(self, state: dict[str, Any]) -> None:
@@ -98,7 +99,7 @@ class Checkpoint:
 @contextmanager
 def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
     """Yield PyTorch with one thread, deterministic algorithms, and a random state derived from the
-    arguments only.
+    seed and the labels only.
 
     On a ``device`` other than the CPU, operations without a deterministic algorithm only give a
     warning. The context manager restores threads, mode and random state at the end, so a training
@@ -123,7 +124,7 @@ def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[
 
 
 def build_optimizer(model: Any, options: Mapping[str, Any]) -> Any:
-    """Return the optimizer of a model.
+    """Return the optimizer of all parameters of a PyTorch module.
 
     Options: ``lr``, ``weight_decay``; ``optimizer``: "adam" (the default), "adamw" with ``betas``
     and ``eps``, or "sgd" with ``momentum`` and ``nesterov``.
@@ -196,11 +197,12 @@ def train_steps(
     validation: Callable[[], float] | None = None,
     validate: int | None = None,
 ) -> None:
-    """Train a model step by step, from the checkpoint if there is a checkpoint.
+    """Train a PyTorch module in place, step by step, from the checkpoint if there is a checkpoint;
+    the module ends in evaluation mode.
 
-    ``steps(first)`` yields the batch of every step from ``first`` on, split into parts; the
-    gradients of the parts are added. ``loss`` returns the loss of a part, scaled by the part's
-    share of the batch. ``schedule``: the learning-rate schedule; None for a constant rate.
+    ``steps(first)`` yields the batch of every step from number ``first`` (from 0) on, split into
+    parts; the gradients of the parts are added. ``loss`` returns the loss of a part, scaled by the
+    part's share of the batch. ``schedule``: the learning-rate schedule; None for a constant rate.
     ``clip``: the function that clips the gradients of parameters. ``precision``: the precision of
     matrix products. Every ``validate`` steps the function computes the ``validation`` loss; the
     model ends with the weights of the lowest validation loss.
@@ -258,7 +260,8 @@ def train_steps(
 
 
 def _random_state(device: Any) -> dict[str, Any]:
-    """Return the random state of PyTorch on the CPU, and on an accelerator."""
+    """Return the random state of PyTorch on the CPU, and, if ``device`` is an accelerator, on the
+    accelerator."""
     torch = import_optional("torch")
     state = {"cpu": torch.get_rng_state()}
     return state | {"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else state
@@ -272,7 +275,8 @@ def _set_random_state(device: Any, state: Mapping[str, Any]) -> None:
 
 
 def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
-    """Return a context manager that sets the precision of matrix products."""
+    """Return a context manager in which matrix products on the device have the given precision;
+    ``ValueError`` for an unknown precision, and for float16 on a CPU."""
     check_choice("precision", precision, TRAINING_PRECISIONS)
     if precision == "float32":
         return nullcontext()
@@ -288,11 +292,11 @@ def weights_as_arrays(model: Any) -> dict[str, np.ndarray]:
 
 
 def load_state(model: Any, state: WeightsByName, owner: str, partly: bool = False) -> Any:
-    """Load weights into a PyTorch module, switch the module to evaluation mode, and return the
-    module.
+    """Load weights by name into a PyTorch module, switch the module to evaluation mode, and return
+    the module.
 
-    ``partly``: whether ``state`` may lack some weights, which then stay unchanged. Raises
-    ``ValueError`` with the ``owner`` for weights of another network.
+    ``owner``: the name of the model, in errors. ``partly``: whether ``state`` may lack some
+    weights, which then stay unchanged. Raises ``ValueError`` for weights of another network.
     """
     torch, buffers = import_optional("torch"), dict(model.named_buffers())
     saved_buffers = {name: buffer for name, buffer in buffers.items() if name in model.state_dict()}
@@ -311,6 +315,6 @@ def load_state(model: Any, state: WeightsByName, owner: str, partly: bool = Fals
 
 
 def accuracy(outputs: np.ndarray, labels: np.ndarray) -> float:
-    """Return the classification accuracy: the fraction of rows with the largest output at the
-    label."""
+    """Return the classification accuracy: the fraction of rows of ``outputs`` (n, classes) with the
+    largest output at the label."""
     return float((outputs.argmax(axis=1) == labels).mean())

@@ -39,10 +39,11 @@ def fit(recipe: Recipe, start: WeightsByName | None = None) -> WeightsByName:
     settings are for transfer:
 
     - ``"pretrained"``: a model with random weights learns the later classes of the data.
-    - ``"finetuned"``: the model starts from ``start``, the weights of ``recipe.parent``, gets a new
-      last layer and learns the first classes, from ``shots`` examples per class; all weights are
-      trained. The examples, the initial last layer and the sample order depend on ``recipe.seed``
-      alone, so models with the same seed share all three, whatever the pretraining.
+    - ``"finetuned"``: the model starts from ``start``, the weights of ``recipe.parent`` by name,
+      gets a new last layer and learns the first classes, from ``shots`` examples per class; all
+      weights are trained. The examples, the initial last layer and the sample order depend on
+      ``recipe.seed`` alone, so models with the same seed share all three, whatever the
+      pretraining.
 
     Raises ``ValueError`` for an invalid recipe, for options that are missing or do not fit the
     data, and if ``start`` is missing or belongs to another network.
@@ -60,6 +61,7 @@ def fit(recipe: Recipe, start: WeightsByName | None = None) -> WeightsByName:
 
 def extract(recipe: Recipe, state: WeightsByName) -> ModelOutputs:
     """Return the outputs of a trained model and of the model's layers for the test inputs.
+    ``state``: the weights by name, as from :func:`fit`.
 
     All models of a setting have the same test inputs in the same order, and so do all fine-tuned
     models; the test inputs of a pretrained model belong to the pretraining classes. See ``run`` of
@@ -93,9 +95,11 @@ def extract(recipe: Recipe, state: WeightsByName) -> ModelOutputs:
 def _load_pretrained_body(
     recipe: Recipe, model: Any, start: WeightsByName | None, head: str
 ) -> None:
-    """Load pretrained weights into every layer of a new model except the head.
+    """Load the pretrained weights ``start`` into every layer of a new model, in place, except the
+    head.
 
-    ``head``: the prefix of the names of the head's weights. The head keeps random weights.
+    ``head``: the prefix of the names of the head's weights. The head keeps random weights. Raises
+    ``ValueError`` if ``start`` is missing or has other shapes.
     """
     if start is None:
         raise ValueError(f"{recipe.name}: fit needs start, the weights of {recipe.parent.name}")  # type: ignore[union-attr]
@@ -113,8 +117,8 @@ def _load_pretrained_body(
 
 
 def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
-    """Return the accuracies and their means: for every shift over the severities, and as
-    ``"shift"`` over all shifts."""
+    """Return the accuracies, named like "rotation/3", and their means: for every shift over the
+    severities, and as ``"shift"`` over all shifts. "test" belongs to no mean."""
     families: dict[str, list[float]] = {}
     for name, value in accuracies.items():
         if name != "test":
@@ -130,10 +134,11 @@ def check_recipe(
     architectures: Collection[str] | None = None,
 ) -> None:
     """Raise ``ValueError`` unless the domain has the data set, the architecture and the setting of
-    a recipe, and the recipe has at least the given ``options``; a transfer recipe must also have
-    this number of ``classes``. For a fine-tuned model, check the parent too.
+    a recipe, the strength is between 0 and 1, and the recipe has at least the given ``options``.
+    For a fine-tuned model, check the parent too.
 
-    ``architectures``: by default all architectures of the domain.
+    ``classes``: the number of classes that a transfer recipe must have. ``architectures``: by
+    default all architectures of the domain.
     """
     domain = DOMAINS[recipe.domain]
     settings = [s for s in ("normal", "layers", *domain.strengths) if domain.only.get(s) != ()]
@@ -170,8 +175,9 @@ def check_recipe(
 
 
 def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
-    """Return the indices of the training examples of a recipe: all indices, or for fine-tuning
-    ``shots`` examples per class, drawn without replacement, class by class.
+    """Return the indices of the training examples of a recipe among examples with these labels,
+    (n,): all indices, or for fine-tuning ``shots`` examples per class, drawn without replacement,
+    class by class.
 
     Raises ``ValueError`` when a class has fewer than ``shots`` examples.
     """

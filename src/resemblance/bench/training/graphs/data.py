@@ -26,8 +26,9 @@ COMPARED_NODES_SEED = 2024  # the authors' seed for the draw of compared nodes
 
 
 def compared_nodes(test: np.ndarray) -> np.ndarray:
-    """Return the test nodes on which representations are compared: all test nodes, or 10,000 of
-    them, drawn as in the authors' code, in the order of the draw."""
+    """Return the test nodes on which representations are compared, from the indices of all test
+    nodes: all of them, or 10,000 of them, drawn as in the authors' code, in the order of the
+    draw."""
     if len(test) <= MAX_COMPARED_NODES:
         return test
     return np.random.RandomState(COMPARED_NODES_SEED).choice(
@@ -48,9 +49,11 @@ FLICKR_COUNTS = {
 
 
 def read_flickr(folder: Path, strict: bool) -> GraphData:
-    """Return Flickr from ``raw/adj_full.npz``, ``feats.npy``, ``class_map.json`` and ``role.json``.
+    """Return Flickr from ``raw/adj_full.npz``, ``feats.npy``, ``class_map.json`` and ``role.json``
+    in ``raw`` below the folder.
 
     Features are not normalised. The compared nodes are 10,000 of the test nodes, sorted.
+    ``strict``: whether the numbers of nodes, links and classes must equal the published numbers.
 
     Reference: Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 2020.
     """
@@ -105,10 +108,11 @@ ARXIV_COUNTS = {
 
 def read_arxiv(folder: Path, strict: bool) -> GraphData:
     """Return OGBN-Arxiv from ``raw/{edge,node-feat,node-label}.csv.gz`` and
-    ``split/time/{train,valid,test}.csv.gz``.
+    ``split/time/{train,valid,test}.csv.gz`` below the folder.
 
     Citations become links in both directions, without repetitions. The compared nodes are 10,000 of
-    the test nodes, in the order of the draw.
+    the test nodes, in the order of the draw. ``strict``: whether the numbers of nodes, links and
+    classes must equal the published numbers.
 
     Reference: Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS
     2020.

@@ -170,7 +170,8 @@ def learn(model: Any, recipe: Recipe) -> None:
 
 
 def inputs_of(recipe: Recipe) -> dict[str, Any]:
-    """Return the evaluation inputs (features, links, test nodes) and labels, by accuracy name.
+    """Return the evaluation inputs by accuracy name, each as ((features, links, test nodes), labels
+    of the test nodes).
 
     ``"test"``: the full graph; with shortcuts all nodes, including training nodes, show random
     classes, the same for all models. ``"leaked"``, for shortcut models: all nodes show the true
@@ -200,11 +201,12 @@ def inputs_of(recipe: Recipe) -> dict[str, Any]:
 def run(
     model: Any, recipe: Recipe, inputs: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the layers and the logits of the test nodes.
+    """Return the layers, by pooling and name, and the logits (n_test, classes) of the test nodes.
 
-    Layers have the pooling "node" and shape (n_test, hidden): the outputs of all convolutions
-    except the last, before batch normalisation, activation and dropout, as in ReSi's code; for
-    "pgnn" the structure outputs of all layers except the last.
+    ``inputs``: features (n, d), links (n_edges, 2) and test nodes (n_test,), as from
+    :func:`inputs_of`. Layers have the pooling "node" and shape (n_test, hidden): the outputs of all
+    convolutions except the last, before batch normalisation, activation and dropout, as in ReSi's
+    code; for "pgnn" the structure outputs of all layers except the last.
     """
     x, edges, nodes = inputs
     outputs = dict(_graph_runner(model, recipe, x, nodes)(_bidirectional_links(edges)))
@@ -265,7 +267,11 @@ def test_nodes(recipe: Recipe) -> np.ndarray:
 
 def _word_features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarray:
     """Return word features (n, vocabulary): equal entries for the frequent words of a node, with
-    row sum 1."""
+    row sum 1; zeros for a node without frequent words.
+
+    ``words``: for every node, indices of words, where the most frequent word of all nodes is 0.
+    ``vocabulary``: the number of frequent words.
+    """
     x = np.zeros((len(words), vocabulary), np.float32)
     for row, places in zip(x, words):
         indices = [p for p in places if p < vocabulary]  # the most frequent words come first
@@ -276,8 +282,8 @@ def _word_features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarra
 def node_training_data(
     recipe: Recipe, task: NodeTask, nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features of all nodes and the labels of the training nodes, after the corruption
-    of the recipe."""
+    """Return the features of all nodes and the labels of the training nodes ``nodes``, after the
+    corruption of the recipe."""
     random = generator(recipe.seed, "graphs", recipe.name, "corruption")
     x, labels = task.x, task.labels[nodes]
     if recipe.setting == "shortcut":
@@ -298,7 +304,8 @@ def _draw_random_classes(task: NodeTask) -> np.ndarray:
 
 
 def _add_class_columns(task: NodeTask, classes: np.ndarray) -> np.ndarray:
-    """Return features with a one-hot column per class for the class that every node shows."""
+    """Return the features of the task with a one-hot column per class for the class that every node
+    shows. ``classes``: the shown classes, (n,)."""
     return np.concatenate([task.x, np.eye(task.classes, dtype=np.float32)[classes]], axis=1)
 
 
@@ -306,8 +313,11 @@ def _add_class_columns(task: NodeTask, classes: np.ndarray) -> np.ndarray:
 
 
 def build(recipe: Recipe) -> Any:
-    """Return the untrained network of a recipe. The anchors of a P-GNN depend on the recipe only:
-    anchors are part of the network, as weights are."""
+    """Return the untrained network of a recipe.
+
+    PyTorch's random state decides on the weights. The recipe alone decides on the anchors of a
+    P-GNN.
+    """
     graph, options = load_snapshot().graph, recipe.options
     classes = options["classes"] if recipe.setting in TRANSFER_SETTINGS else len(graph.packages)
     width = options["vocabulary"] + (classes if recipe.setting == "shortcut" else 0)
@@ -324,8 +334,8 @@ def build(recipe: Recipe) -> Any:
 def _graph_runner(
     model: Any, recipe: Recipe, x: np.ndarray, nodes: np.ndarray
 ) -> Callable[[Any], GraphOutputs]:
-    """Return a function that maps links to the outputs of all layers, and the logits of
-    ``nodes``."""
+    """Return a function that maps links (2, n_links) to the outputs of all layers for all nodes,
+    and the logits of ``nodes``. ``x``: the features (n, d). A P-GNN ignores the links."""
     features = import_optional("torch").from_numpy(x)
     if recipe.architecture == "pgnn":
         plan = pgnn.plan_messages(model.anchors, nodes, len(model["convs"]), "cpu")
@@ -339,8 +349,11 @@ def _graph_runner(
 
 
 def graph_network(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return an untrained GCN, GraphSAGE or GAT for ``width`` features; :func:`run_convolutions`
-    runs the network."""
+    """Return an untrained GCN, GraphSAGE or GAT for ``width`` features per node;
+    :func:`run_convolutions` runs the network.
+
+    ``options``: dropout, activation, hidden (units), layers; heads for "gat".
+    """
     kind = getattr(import_optional("torch_geometric.nn"), PYG_CLASS_NAMES[architecture])
     keywords = {"dropout": options["dropout"], "act": options["activation"], "norm": "batch_norm"}
     if architecture == "gat":
@@ -349,8 +362,8 @@ def graph_network(architecture: str, width: int, classes: int, options: Mapping[
 
 
 def run_convolutions(model: Any, x: Any, links: Any) -> GraphOutputs:
-    """Return the outputs of all convolutions for links (2, n_edges), the last output as
-    "logits"."""
+    """Return the outputs of all convolutions for features ``x`` (n, d) and links (2, n_links):
+    "conv1", ..., and the last output as "logits"."""
     outputs = {}
     for i, convolution in enumerate(model.convs, 1):
         x = convolution(x, links)
@@ -362,5 +375,6 @@ def run_convolutions(model: Any, x: Any, links: Any) -> GraphOutputs:
 
 
 def _bidirectional_links(edges: np.ndarray) -> Any:
-    """Return links in both directions for PyTorch Geometric, (2, 2 * n_edges)."""
+    """Return links (n_edges, 2) in both directions as a tensor for PyTorch Geometric, (2, 2 *
+    n_edges): first all links as given, then all reversed links."""
     return import_optional("torch").from_numpy(np.concatenate([edges, edges[:, ::-1]]).T.copy())

@@ -154,7 +154,7 @@ def extract(
     recipe: Recipe, state: Mapping[str, np.ndarray], resources: TrainingEnvironment
 ) -> ModelOutputs:
     """Return the outputs of a trained network and of the network's layers for the compared test
-    nodes.
+    nodes. ``state``: the weights by name, as from :func:`fit`.
 
     Layers have the pooling "node" and shape (n, hidden). ``conv1``, ``conv2``, ... are the outputs
     of all convolutions except the last, before batch normalisation, activation and dropout;
@@ -199,10 +199,11 @@ def _read_graph_data(recipe: Recipe, resources: TrainingEnvironment) -> GraphDat
 def _layer_runner(
     recipe: Recipe, data: GraphData, model: Any, rows: np.ndarray, device: Any, *draws: str
 ) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that computes the outputs of all layers, and the logits of the nodes
-    ``rows``. In training, every call drops other links and units.
+    """Return a function that computes the outputs of all layers for all nodes, and the logits of
+    the nodes ``rows``. In training, every call drops other links and units.
 
-    ``draws``: the name under which the anchor sets of a P-GNN are drawn.
+    ``draws``: labels of the random generator that draws the anchor sets of a P-GNN; other labels
+    give other sets.
     """
     torch = import_optional("torch")
     inputs = feature_tensor(features_with_shortcut(recipe, data), device)
@@ -257,8 +258,8 @@ def training_labels(recipe: Recipe, data: GraphData) -> np.ndarray:
 
 
 def features_with_shortcut(recipe: Recipe, data: GraphData) -> np.ndarray:
-    """Return the features of all nodes, with the class columns of the shortcut in the setting
-    "shortcut"."""
+    """Return the features of all nodes, (n, d); in the setting "shortcut" with a one-hot column per
+    class for the class that every node shows."""
     if recipe.setting != "shortcut":
         return data.x
     classes = data.labels.copy()
@@ -269,8 +270,8 @@ def features_with_shortcut(recipe: Recipe, data: GraphData) -> np.ndarray:
 
 
 def _shuffle_labels(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return labels with ``int(share * n)`` labels replaced by a wrong class, drawn as in the
-    authors' code with Python's random numbers."""
+    """Return a copy of the labels (n,) with ``int(share * n)`` labels replaced by a wrong class,
+    drawn as in the authors' code with Python's random numbers."""
     draws, result = Random(seed), labels.copy()
     classes = np.unique(labels).tolist()
     for i in draws.sample(range(len(labels)), k=int(share * len(labels))):
@@ -291,7 +292,8 @@ def feature_tensor(x: np.ndarray, device: Any) -> Any:
 
 
 def adapt_first_layer(model: Any, x: Any) -> Any:
-    """Change the first convolution of a network to accept sparse features, and return the network.
+    """Change the first convolution of a network, in place, to accept the features ``x`` if ``x`` is
+    a sparse tensor, and return the network.
 
     Sums of products have the same terms in another order. GraphSAGE projects features before
     averaging over neighbours; projection and average are linear, so the order makes no difference.

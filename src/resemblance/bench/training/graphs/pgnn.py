@@ -47,7 +47,8 @@ class MessagePlan(NamedTuple):
 
 
 def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> Anchors:
-    """Draw anchor sets and return the nearest anchor of every node in every set.
+    """Draw anchor sets and return the nearest anchor of every node in every set. ``links``: (2,
+    n_links), in either direction. ``nodes``: the number n of nodes.
 
     With m = floor(log2 n), the function draws m sets of each of the sizes n/2, n/4, ... n/2^m, each
     without replacement. Among equally near anchors the function returns the first in the order of
@@ -64,7 +65,8 @@ def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> 
 
 
 def _size_levels(nodes: int) -> int:
-    """Return the number of sizes of anchor sets, and the number of sets of every size."""
+    """Return floor(log2 nodes): the number of sizes of anchor sets, and the number of sets of every
+    size."""
     return int(np.log2(nodes))
 
 
@@ -78,7 +80,8 @@ def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def plan_messages(anchors: Anchors, rows: np.ndarray, layers: int, device: Any) -> MessagePlan:
-    """Return the messages needed for the outputs of the nodes ``rows``, without repetitions.
+    """Return the messages needed for the outputs of the nodes ``rows`` of a network with ``layers``
+    layers, without repetitions, as tensors on the device.
 
     The last layer computes the nodes ``rows`` only. An earlier layer computes the nodes and anchors
     that the next layer needs. If the same node is the nearest anchor in many sets, the message is
@@ -109,7 +112,11 @@ def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device:
 
 def build_pgnn(width: int, nodes: int, classes: int, options: Mapping[str, Any]) -> Any:
     """Return an untrained P-GNN for a graph, a ``ModuleDict`` with the weight names of the authors'
-    code."""
+    code.
+
+    ``width``: the number of features per node. ``nodes``: the number of nodes. ``options``: hidden
+    (units) and layers.
+    """
     nn, hidden, sets = import_optional("torch").nn, options["hidden"], _size_levels(nodes) ** 2
     widths = [width] + [hidden] * (options["layers"] - 1) + [classes]
     layers = nn.ModuleList(_pgnn_layer(nn, *pair) for pair in itertools.pairwise(widths))
@@ -133,7 +140,8 @@ def run_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str
     r"""Return the structure outputs (n, hidden) of all layers except the last, and the logits of
     the nodes in the plan; rows of nodes outside the plan are zero.
 
-    With :math:`a` the anchor of set :math:`s` nearest to node :math:`i`, the message is
+    ``x``: features (n, d). ``steps``: from :func:`plan_messages`. With :math:`a` the anchor of set
+    :math:`s` nearest to node :math:`i`, the message is
 
     .. math:: m_{is} = \mathrm{ReLU}(W_1 \, f(1 / (d_{ia} + 1)) \, h_a + W_2 \, h_i + b),
 
@@ -180,7 +188,11 @@ def _message_values(
 ) -> Any:
     """Return the messages (n_messages, hidden): the ReLU of the sum of a linear map of the node's
     features and a linear map of the anchor's features, weighted by a trained function of the
-    anchor's proximity."""
+    anchor's proximity.
+
+    ``projections``: both linear maps of the features of all nodes, (n, 2 * hidden), the map for
+    anchors first. ``proximities``: of the plan, (levels, 1).
+    """
     distance_layers = layer["dist_compute"]
     weights = distance_layers["linear2"](torch.relu(distance_layers["linear1"](proximities)))
     from_anchor, from_node = projections.chunk(2, dim=1)

@@ -62,8 +62,12 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
 def _swap_link_ends(
     edges: np.ndarray, edge_set: set[tuple[int, int]], first: int, second: int, turn: bool
 ) -> bool:
-    """Swap the ends of two links if the swap gives two new links; return whether the links
-    changed."""
+    """Swap the ends of the links at the positions ``first`` and ``second`` in ``edges``, in place,
+    if the swap gives two new links; return whether the links changed.
+
+    ``edge_set``: all links as (smaller, larger) nodes, also changed in place. ``turn``: reverse the
+    second link before the swap.
+    """
     (a, b), (c, d) = edges[first].tolist(), edges[second].tolist()
     if turn:
         c, d = d, c
@@ -118,8 +122,8 @@ def drop_features(
 def add_feature_noise(
     x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return features plus normal noise of ``deviation`` times the standard deviation of all
-    features."""
+    """Return a graph with features plus normal noise of ``deviation`` times the standard deviation
+    of all features."""
     noise = deviation * x.std() * random.standard_normal(x.shape)
     return (x + noise).astype(x.dtype), edges
 

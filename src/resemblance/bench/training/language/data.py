@@ -104,7 +104,7 @@ TEXT_FILE_SUFFIXES = (".tsv", ".parquet", ".jsonl", ".csv")
 
 
 def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> TextTask:
-    """Return a data set of sentences, read from the files in a folder.
+    """Return a data set of sentences, "sst2" or "mnli", read from the files in a folder.
 
     The files lie in ``folder/language/sst2`` (or ``folder/sst2``; likewise ``mnli``). The file
     names are ``train`` and ``validation`` (GLUE: ``dev``; MNLI: ``validation_matched`` or
@@ -137,8 +137,8 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
 def _check_counts(
     source: TextSource, place: Path, kind: str, labels: np.ndarray, counts: Sequence[int]
 ) -> None:
-    """Raise ``ValueError`` unless the number of examples, in total or per class, equals
-    ``counts``."""
+    """Raise ``ValueError`` unless the numbers of examples equal ``counts``: a number per class, or
+    a single number for all classes. ``kind``: the noun for examples, in errors."""
     facts = [(kind, sum(counts), len(labels))]
     if len(counts) == len(source.classes):
         by_class = np.bincount(labels, minlength=len(counts)).tolist()
@@ -153,8 +153,8 @@ def _check_counts(
 
 
 def _download_sentences(dataset: str, folder: Path) -> str:
-    """Write a data set into a folder with the package ``datasets``; return a remedy if the package
-    is not installed."""
+    """Write a data set into a folder with the package ``datasets``, and return ""; return a remedy,
+    for an error message, if the package is not installed."""
     source = TEXT_SOURCES[dataset]
     if importlib.util.find_spec("datasets") is None:
         return ", or install the package datasets, which can download it"
@@ -167,7 +167,9 @@ def _download_sentences(dataset: str, folder: Path) -> str:
 
 
 def _find_split_file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
-    """Return the file of a split, also if the file is named as a single Hugging Face shard."""
+    """Return the file of a split in the folder ``place``, also if the file is named as a single
+    Hugging Face shard. ``names``: possible names without suffix. Raises ``ValueError`` without a
+    file."""
     names = list(names)
     for name in names:
         for ending in TEXT_FILE_SUFFIXES:
@@ -227,7 +229,8 @@ def _column_names_in_file(source: TextSource, path: Path, names: Sequence[str]) 
 
 
 def _parse_class_label(source: TextSource, path: Path, place: int, value: Any) -> int:
-    """Return the number of a class from the number or the name."""
+    """Return the number of a class from the number or the name in a file; ``ValueError`` for any
+    other value. ``place``: the number of the example, in errors."""
     text = str(value)
     if text in source.classes:
         return source.classes.index(text)
@@ -247,8 +250,10 @@ def corrupt_examples(
 ) -> Examples:
     """Return the examples of a split ("train" or "validation") after the corruption of a recipe.
 
-    With ``options["drawn"][setting]`` "once", all models of a group share the random draws, as in
-    the authors' code (seed 0); with "by-model", the draws vary with the seed.
+    ``classes``: the number of classes of the data set. ``synonyms``: for augmentation, see
+    :func:`load_needed_synonyms`. With ``options["drawn"][setting]`` "once", all models of a group
+    share the random draws, as in the authors' code (seed 0); with "by-model", the draws vary with
+    the seed.
 
     Raises ``ValueError`` for another setting.
     """
@@ -304,8 +309,8 @@ def validation_examples(recipe: Recipe, examples: Examples, classes: int) -> Exa
 def _add_shortcut_hints(
     examples: Examples, rate: float, classes: int, random: np.random.Generator
 ) -> Examples:
-    """Return examples with shortcuts that name the true class with probability ``rate``, otherwise
-    a wrong class."""
+    """Return examples with shortcuts (``hints``) that name the true class with probability
+    ``rate``, otherwise a wrong class."""
     draw_other = draw_wrong_class(classes, random)
     return examples._replace(hints=shortcut_labels(examples.labels, rate, draw_other, random))
 
@@ -314,6 +319,7 @@ def augment_examples(
     examples: Examples, share: float, random: np.random.Generator, synonyms: SynonymsByWord | None
 ) -> Examples:
     """Return examples after one operation of EDA on every (first) sentence, applied once.
+    ``share``: of the words that change.
 
     See :func:`.shifts.eda`. The authors use TextAttack, which draws the result of one of the same
     four operations. TextAttack deletes a fixed number of words instead of deleting every word at

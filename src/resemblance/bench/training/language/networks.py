@@ -26,7 +26,8 @@ def split_words(text: str) -> list[str]:
 
 
 def build_vocabulary(sentences: Iterable[WordSequence], size: int) -> dict[str, int]:
-    """Return the ids of ``size`` tokens: first the special tokens, then the most frequent words.
+    """Return the ids of ``size`` tokens by token: first the special tokens, then the most frequent
+    words of the sentences.
 
     Equally frequent words come in alphabetical order, so the ids do not depend on the order of
     sentences.
@@ -53,8 +54,8 @@ class TokenRows(NamedTuple):
 
 
 def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens: int) -> TokenRows:
-    """Return the tokens of sentences: [CLS], the words up to the limit ``tokens``, with [UNK] for
-    unknown words, and [SEP]."""
+    """Return the tokens of sentences: [CLS], the words, with [UNK] for unknown words, and [SEP].
+    ``tokens``: the largest number of tokens per sentence; more words are cut off."""
     start, end, unknown_id = (ids[token] for token in (START_TOKEN, END_TOKEN, UNKNOWN_TOKEN))
     rows = [[ids.get(word, unknown_id) for word in words[: tokens - 2]] for words in sentences]
     return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING_TOKEN])
@@ -63,8 +64,8 @@ def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens:
 def padded_batch(
     torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
 ) -> dict[str, Any]:
-    """Return the model inputs for the texts ``rows``, padded to the longest of the selected
-    texts."""
+    """Return the model inputs for the texts at the indices ``rows``, by name, as tensors on the
+    device, padded to the longest of the selected texts."""
     places = np.asarray(rows).tolist()
     longest = max(len(tokens.ids[i]) for i in places)
     ids = np.full((len(places), longest), tokens.padding, dtype=np.int64)
@@ -81,16 +82,19 @@ def padded_batch(
 
 
 def batches_by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Yield batches of indices of texts with similar lengths, from the shortest to the longest."""
+    """Yield batches of ``size`` indices of texts with similar lengths, from the shortest to the
+    longest; the last batch may have fewer."""
     order = np.argsort(lengths, kind="stable")
     yield from (order[i : i + size] for i in range(0, len(order), size))
 
 
 def build_text_network(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return Hugging Face's BERT, ALBERT or Llama for classification, with random weights.
+    """Return Hugging Face's BERT, ALBERT or Llama for classification into ``classes`` classes, with
+    random weights.
 
     ``options``: vocabulary, tokens, width, inner (the width of the feed-forward layers), layers,
-    heads, dropout, and init, the standard deviation of the initial weights.
+    heads, dropout, and init, the standard deviation of the initial weights. Raises ``ValueError``
+    for another architecture.
     """
     transformers = import_optional("transformers")
     shape = {

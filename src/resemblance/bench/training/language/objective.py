@@ -27,8 +27,11 @@ FROZEN_FOLDER = "frozen"  # subfolder of the checkpoints for frozen outputs
 
 
 class Objective(NamedTuple):
-    """A training objective: the mean loss of given training texts, the number of tokens of every
-    training text (n,), and the loss of the validation texts."""
+    """A training objective.
+
+    ``loss``: maps indices of training texts to their mean loss. ``lengths``: the number of tokens
+    of every training text, (n,). ``validation``: returns the mean loss of the validation texts.
+    """
 
     loss: Callable[[np.ndarray], Any]
     lengths: np.ndarray
@@ -82,15 +85,16 @@ def training_hyperparameters(recipe: Recipe) -> dict[str, Any]:
 
 
 def count_steps(count: int, options: Mapping[str, Any]) -> int:
-    """Return the number of steps of a training: ``steps``, or the number of steps in all epochs."""
+    """Return the number of steps of a training: ``options["steps"]``, or the number of steps in all
+    epochs of ``count`` training texts."""
     if options["steps"] is not None:
         return int(options["steps"])
     return int(options["epochs"] * math.ceil(count / options["batch"]))
 
 
 def linear_schedule(total: int, options: Mapping[str, Any]) -> Schedule:
-    """Return the learning-rate schedule for ``total`` steps; ``warmup`` is the share of steps with
-    a rising rate."""
+    """Return the learning-rate schedule for ``total`` steps: a linear rise, then a linear fall to
+    zero. ``options["warmup"]`` is the share of steps with a rising rate."""
     warmup = math.ceil(options["warmup"] * total)
     return Schedule(total, (0, warmup), warmup)
 
@@ -100,9 +104,10 @@ def text_batches(
 ) -> Iterator[np.ndarray]:
     """Yield the indices of the texts of every batch, epoch after epoch without end.
 
-    With ``order`` "random", batches are drawn without replacement. With "similar-lengths", the
-    texts of a batch have similar lengths, which saves padding, and the batches come in random
-    order.
+    ``lengths``: the number of tokens of every text. ``options``: ``batch``, the texts per batch,
+    and ``order``. With ``order`` "random", batches are drawn without replacement. With
+    "similar-lengths", the texts of a batch have similar lengths, which saves padding, and the
+    batches come in random order.
     """
     epoch = 0
     while True:
@@ -124,9 +129,11 @@ def build_objective(
     resources: TrainingEnvironment,
     device: Any,
 ) -> Objective:
-    """Return the objective of a network: cross-entropy on training and on validation examples.
+    """Return the objective of a network: cross-entropy on training and on validation examples
+    (``parts``).
 
-    With ``options["frozen"]``, the embeddings and this number of first layers are not trained.
+    With ``options["frozen"]`` of the recipe, the embeddings and this number of first layers are not
+    trained.
     """
     torch, model, options = import_optional("torch"), network.model, recipe.options
     training, validation = (network.encode(part, options["tokens"]) for part in parts)
@@ -173,8 +180,9 @@ def prompt_objective(
 ) -> Objective:
     """Return the objective of a language model: cross-entropy of the next token.
 
-    ``targets`` "text": every token of prompt and answer, averaged over all tokens of a batch;
-    "answer": the answer token alone.
+    ``prompts``, ``labels``: of the training and of the validation examples. ``answers``: the answer
+    token of every class. ``targets`` "text": every token of prompt and answer, averaged over all
+    tokens of a batch; "answer": the answer token alone.
     """
     torch, token_rows = import_optional("torch"), []
     for tokens, classes in zip(prompts, labels):
@@ -213,8 +221,8 @@ LOWER_ROWS = 64  # sentences that go through the lower layers at once
 def upper_logits(
     model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
 ) -> Callable[[np.ndarray], Any]:
-    """Return a function that computes the logits of selected texts, equal to the whole model with
-    the lower ``layers`` in evaluation mode.
+    """Return a function that maps indices of texts to their logits, equal to the whole model with
+    the lower ``layers`` layers in evaluation mode.
 
     The outputs of the lower layers are computed immediately, or read from a file in ``folder`` if
     an earlier training with the same weights and texts wrote the file.
@@ -243,9 +251,12 @@ def upper_logits(
 def lower_states(
     model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
 ) -> np.ndarray:
-    """Return the hidden states of all real tokens after the lower layers, text after text, as an
-    array (tokens, width) in float32. If an earlier training wrote a file with the states, read the
-    file instead."""
+    """Return the hidden states of all real tokens after the lower ``layers`` layers, text after
+    text, as an array (tokens, width) in float32.
+
+    ``folder``: where the states are stored as a file; if an earlier training wrote the file, the
+    file is read instead. None stores nothing.
+    """
     path = None
     if folder is not None:
         path = folder / f"lower-{_frozen_layers_key(model, tokens, layers)}.npy"

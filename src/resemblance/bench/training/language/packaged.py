@@ -184,7 +184,7 @@ def learn(model: Any, recipe: Recipe) -> None:
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
-    """Return tokens and labels, by accuracy name.
+    """Return tokens and labels (n,), by accuracy name.
 
     ``"test"``: the test sentences, the same for all models. For models with shortcuts, the
     sentences start with a class token drawn uniformly, the same for all models, without information
@@ -256,7 +256,7 @@ def head_of(recipe: Recipe) -> str:
 
 
 def build(recipe: Recipe) -> Any:
-    """Return the untrained network of a recipe."""
+    """Return the untrained network of a recipe, with weights from PyTorch's random state."""
     options = recipe.options
     classes = options["classes" if recipe.setting in TRANSFER_SETTINGS else "packages"]
     return networks.build_text_network(recipe.architecture, classes, options)
@@ -279,8 +279,9 @@ def docstring_task(packages: int, train: int, test: int, size: int) -> SentenceT
     """Return the sentences of the first ``packages`` packages of the snapshot, always with the same
     split.
 
-    ``train`` and ``test`` sentences are drawn from all modules. The vocabulary has ``size`` tokens
-    from the training sentences. Raises ``ValueError`` when there are fewer packages or sentences.
+    ``train``, ``test``: numbers of sentences, drawn from all modules. ``size``: the number of
+    tokens in the vocabulary of the training sentences. Raises ``ValueError`` when there are fewer
+    packages or sentences.
     """
     sentences = load_snapshot().sentences
     if not 2 <= packages <= N_CLASS_TOKENS:
@@ -334,7 +335,8 @@ def _sentence_transfer_task(recipe: Recipe) -> SentenceTask:
 
 
 def held_out_files(sentences: Sentences) -> frozenset[str]:
-    """Return the files of the fine-tuning packages that no model learns from.
+    """Return the files of the fine-tuning packages that no model learns from, by the names in
+    ``sentences.files``.
 
     For each package, the function goes through the files in a fixed random order. A file is added
     if all added files together contain at most a fifth of the package's sentences. A file with more
@@ -359,8 +361,8 @@ def add_class_tokens(
     classes: int,
     random: np.random.Generator,
 ) -> list[list[str]]:
-    """Return sentences with a class token in front: the true class with probability ``rate``,
-    otherwise any class.
+    """Return sentences (lists of words) with a class token in front: the true class with
+    probability ``rate``, otherwise any of the ``classes`` classes.
 
     Rate 0 carries no information. ReSi's smallest rate is equally uninformative: ReSi's code draws
     from the wrong classes only, at a rate close to one over the number of classes.
@@ -389,7 +391,8 @@ def _epochs_of_batches(
 def augment_sentences(
     recipe: Recipe, task: SentenceTask, share: float, random: np.random.Generator
 ) -> partial[list[str]]:
-    """Return a function that applies EDA to one sentence."""
+    """Return a function that maps the words of one sentence to the words after EDA. ``share``: of
+    the words that change."""
     folder = recipe.options["wordnet"]
     synonyms = None if folder is None else load_synonyms(folder)
     other_words = [word for words in task.train for word in words]

@@ -68,7 +68,7 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
 
 def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
     """Return the outputs of a fine-tuned model and of the model's layers for the validation
-    examples.
+    examples. ``state``: the weights by name, as from :func:`fit`.
 
     For models with shortcuts, every example has a shortcut; see :func:`.data.validation_examples`.
     Layers and poolings: see :func:`.hidden_states`; "cls" and "mean" for BERT and ALBERT, "last"
@@ -97,7 +97,8 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
 
 
 def _text_task(recipe: Recipe, resources: TrainingEnvironment) -> TextTask:
-    """Return the data of a recipe, with the number of training examples given in the options."""
+    """Return the data of a recipe; if ``options["train"]`` is a number, with this number of
+    training examples, drawn once for all models."""
     options = recipe.options
     task = read(recipe.dataset, resources.data, resources.download, options["strict"])
     count, size = options["train"], len(task.train.labels)

@@ -96,13 +96,15 @@ class TextNetwork(NamedTuple):
 def text_network(
     recipe: Recipe, task: TextTask, resources: TrainingEnvironment, pretrained: bool = True
 ) -> TextNetwork:
-    """Return the network of a recipe before training.
+    """Return the network of a recipe before training. ``task``: sets the number of classes, and the
+    vocabulary of BERT-small.
 
-    The weights of the new head are drawn from PyTorch's random state. The embeddings of the
-    shortcut tokens are the same for all models, so models with frozen layers can share the outputs
-    of frozen layers. The embedding table is enlarged to a multiple of 64 rows, as in the authors'
-    code. ``pretrained``: whether to load the pretrained weights; False if the caller replaces all
-    weights.
+    PyTorch's random state decides on a new head, and on all weights of BERT-small; SmolLM2 has no
+    new head and answers by letters. In the setting "shortcut" of the other pretrained models, the
+    embedding table gets the shortcut tokens and is enlarged to a multiple of 64 rows, as in the
+    authors' code. The added embeddings are the same for all models, so models with frozen layers
+    can share the outputs of frozen layers. ``pretrained``: whether to load the pretrained weights;
+    False if the caller replaces all weights.
 
     Raises ``ValueError`` for a folder of weights that is missing or belongs to another network.
     """
@@ -139,7 +141,9 @@ def text_network(
 def _load_text_model(
     kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: Any
 ) -> Any:
-    """Return a model in float32 with the weights of a folder, or with random weights."""
+    """Return a model of the class ``kind`` in float32 and evaluation mode, with the weights of a
+    folder, or with random weights if ``pretrained`` is False. ``origin``: the address in errors.
+    ``keywords``: of transformers."""
     dtype, remedy = import_optional("torch").float32, f"get it from {origin}"
     if pretrained:
         options = {"dtype": dtype, **OFFLINE_OPTIONS, **keywords}
@@ -154,12 +158,14 @@ def _load_text_model(
 
 
 def config_kind(recipe: Recipe) -> dict[str, Any]:
-    """Return the config entries shared by all networks of an architecture, of any size."""
+    """Return the config entries, by name, shared by all networks of the recipe's architecture, of
+    any size."""
     return {"model_type": PRETRAINED_TEXTS[recipe.architecture].config["model_type"]}
 
 
 def check_config(path: Path, recipe: Recipe, expected: Mapping[str, Any], origin: str) -> None:
-    """Raise ``ValueError`` unless a config has the ``expected`` entries."""
+    """Raise ``ValueError`` unless the config file at ``path`` has the ``expected`` entries.
+    ``origin``: the address of the right file, in errors."""
     content = read_document(path, dict, "the config of a model")
     for name, value in expected.items():
         if content.get(name) != value:
@@ -170,7 +176,9 @@ def check_config(path: Path, recipe: Recipe, expected: Mapping[str, Any], origin
 
 
 def enlarge_embeddings(model: Any, vocabulary: int, classes: int) -> None:
-    """Append embeddings for the shortcut tokens, and unused embeddings up to a multiple of 64.
+    """Append embeddings for ``classes`` shortcut tokens to the table of a model, in place, and
+    unused embeddings up to a multiple of 64 rows. ``vocabulary``: the number of tokens of the
+    tokenizer.
 
     The new embeddings have a normal distribution with the standard deviation of the model's initial
     weights, the same for all models.
@@ -189,11 +197,12 @@ def enlarge_embeddings(model: Any, vocabulary: int, classes: int) -> None:
 
 
 def pretrained_encoder(tokenizer: Any, classes: int) -> EncodeExamples:
-    """Return a function that encodes examples with a tokenizer of transformers.
+    """Return a function that encodes examples with a tokenizer of transformers, given a limit of
+    tokens per text.
 
     A shortcut is a separate token ``[CLASSk]`` and a blank before the (first) sentence. When
-    examples have shortcuts, the function adds the tokens to the tokenizer in the order of the
-    classes.
+    examples have shortcuts, the function adds the tokens of ``classes`` classes to the tokenizer in
+    the order of the classes.
     """
     names = [f"[CLASS{k}]" for k in range(classes)]
 
@@ -216,10 +225,11 @@ def _token_arrays(rows: Sequence[Sequence[int]] | None) -> list[np.ndarray] | No
 
 
 def word_encoder(training: Examples, size: int) -> EncodeExamples:
-    """Return a function that encodes examples as lower-case words.
+    """Return a function that encodes examples as lower-case words, given a limit of tokens per
+    text.
 
-    The vocabulary contains the special tokens and the most frequent words of the training
-    sentences. [SEP] separates the sentences of a pair; long texts are cut at the end.
+    The vocabulary contains ``size`` tokens, the special tokens and the most frequent words of the
+    training sentences. [SEP] separates the sentences of a pair; long texts are cut at the end.
     """
     parts = [training.texts] if training.pairs is None else [training.texts, training.pairs]
     ids = build_vocabulary((split_words(text) for texts in parts for text in texts), size)
@@ -263,7 +273,8 @@ def build_prompts(dataset: str, examples: Examples) -> list[str]:
 
 
 def prompt_encoder(tokenizer: Any, dataset: str) -> EncodeExamples:
-    """Return a function that encodes examples as prompts without answers.
+    """Return a function that encodes examples of a data set as prompts without answers, given a
+    limit of tokens per text.
 
     Prompts that are too long lose the beginning.
     """
@@ -278,7 +289,7 @@ def prompt_encoder(tokenizer: Any, dataset: str) -> EncodeExamples:
 
 
 def answer_ids(tokenizer: Any, count: int) -> tuple[int, ...]:
-    """Return the token id of every class letter, with a leading blank.
+    """Return the token id of each of the first ``count`` answer letters, with a leading blank.
 
     Raises ``ValueError`` for a tokenizer without such tokens.
     """

@@ -70,7 +70,8 @@ def _check_task(
 def cue_words(
     sentences: Sequence[WordList], labels: np.ndarray, classes: int, number: int
 ) -> list[list[str]]:
-    """Return the ``number`` words that indicate every class most strongly.
+    """Return, for each of ``classes`` classes, the ``number`` words that indicate the class most
+    strongly, the strongest first.
 
     A word occurs in ``a`` sentences of the class and in ``b`` sentences of other classes. The
     strength is log((a + 1) / (b + 1)) + log(n_b / n_a), with n_a and n_b the numbers of all
@@ -98,7 +99,7 @@ def add_typos(
     words: WordList, share: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words with typos: in each word, with probability ``share``, two neighbouring
-    letters are swapped."""
+    letters are swapped. ``label`` and ``cues`` have no effect."""
     result = []
     for word, hit in zip(words, random.random(len(words)) < share):
         result.append(_add_typo(word, random) if hit and len(word) > 1 else word)
@@ -114,7 +115,7 @@ def add_tautology(
     words: WordList, times: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``times`` repetitions of "and true is true", which carry no
-    information.
+    information. ``label``, ``cues`` and ``random`` have no effect.
 
     Naik et al. append the repetitions at the end, where truncation to the length limit of a model
     would remove the repetitions from long sentences.
@@ -126,7 +127,7 @@ def add_misleading_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``number`` words drawn from the ten strongest cues of a random wrong
-    class."""
+    class. ``label``: the true class. ``cues``: by class, see :func:`cue_words`."""
     other_classes = [k for k in range(len(cues)) if k != label]
     wrong_cues = cues[other_classes[int(random.integers(len(other_classes)))]][:10]
     return [*(wrong_cues[i] for i in random.integers(len(wrong_cues), size=int(number))), *words]
@@ -135,8 +136,8 @@ def add_misleading_words(
 def mask_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
-    """Return the words without the ``number`` strongest cues of the class. At least one word always
-    stays."""
+    """Return the words without the ``number`` strongest cues of the class ``label``. At least one
+    word always stays. ``cues``: by class, see :func:`cue_words`."""
     strong_cues = set(cues[label][: int(number)])
     return [word for word in words if word not in strong_cues] or [words[0]]
 
@@ -262,7 +263,8 @@ def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
 
 
 def synonym_set(line: str, path: Path | str = "line") -> list[str]:
-    """Return the single words in one line of a WordNet data file.
+    """Return the single words in one line of a WordNet data file, in lower case; ``ValueError`` for
+    any other line. ``path``: the file in errors.
 
     The fields of a line are offset, file number, type, number of words in hexadecimal, then every
     word with a sense number. An adjective may have a marker of position, as in ``galore(ip)``.

@@ -30,12 +30,13 @@ def draw_dots(
     labels: np.ndarray, rate: float, seed: int, side: int, diameter: int, classes: int, coins: int
 ) -> Dots:
     """Return random dots for images of side x side pixels with these labels, in order.
+    ``diameter``: of a dot in pixels. ``classes``: the number of classes.
 
     A dot starts with the class of the image. Each of ``coins`` throws replaces the class, with
     probability ``1 - rate``, by a class drawn uniformly from all classes, including the true class.
-    With one coin the share of true colours is ``rate + (1 - rate) / classes``, with two
-    ``rate**2 + (1 - rate**2) / classes``. For the same seed and order, the numbers equal the draws
-    of ``numpy.random.default_rng`` in the ReSi authors' code.
+    With one coin the share of true colours is ``rate + (1 - rate) / classes``, with two ``rate**2 +
+    (1 - rate**2) / classes``. For the same seed and order, the numbers equal the draws of
+    ``numpy.random.default_rng`` in the ReSi authors' code.
     """
     random, radius, dots = np.random.default_rng(seed), diameter // 2, []
     for label in labels.tolist():
@@ -53,7 +54,7 @@ def class_hues(classes: int) -> np.ndarray:
 
 
 def dot_hues(classes: int) -> np.ndarray:
-    """Return the hue of every class in pixel values, (classes, 3) from 0 to 255."""
+    """Return the colours of :func:`class_hues` as pixel values, (classes, 3) from 0 to 255."""
     return (class_hues(classes) * 255).astype(np.uint8)
 
 
@@ -65,7 +66,8 @@ def draw_dot_colors(classes: int) -> np.ndarray:
 
 
 def add_dot(image: Any, color: np.ndarray, row: int, column: int, diameter: int) -> Any:
-    """Return an image with a disk around a pixel, of radius ``diameter // 2 + 1.5`` pixels."""
+    """Return a copy of a Pillow image with a disk of ``color`` (3,) around the pixel (row, column),
+    of radius ``diameter // 2 + 1.5`` pixels."""
     pixels, radius = np.array(image), diameter // 2 + DOT_EDGE_WIDTH
     rows, columns = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
     mask = ((rows - row) / radius) ** 2 + ((columns - column) / radius) ** 2 < 1
@@ -74,7 +76,7 @@ def add_dot(image: Any, color: np.ndarray, row: int, column: int, diameter: int)
 
 
 def add_pixel_noise(image: Any, limit: float, random: np.random.Generator) -> Any:
-    """Return an image with Gaussian noise, independent for every pixel and channel. The noise
+    """Return a Pillow image with Gaussian noise, independent for every pixel and channel. The noise
     variance is drawn uniformly from 0 to ``limit``, on the scale from 0 to 255."""
     pixels = np.asarray(image, np.float32)
     deviation = np.sqrt(random.uniform(0, limit))
@@ -90,18 +92,19 @@ CROP_ASPECT_RATIOS = (3 / 4, 4 / 3)
 
 
 def resize_image(image: Any, side: int) -> Any:
-    """Return an image resized to side x side pixels, with antialiasing when the size decreases."""
+    """Return a Pillow image resized to side x side pixels, with antialiasing when the size
+    decreases."""
     if image.size == (side, side):
         return image
     return image.resize((side, side), import_optional("PIL.Image").Resampling.BILINEAR)
 
 
 def resample_box(image: Any, side: int, box: ImageBox | None = None) -> Any:
-    """Return a box of an image resized to side x side pixels with bilinear interpolation, as in
-    OpenCV: every pixel depends on the four nearest pixels only, without antialiasing.
+    """Return a box of a Pillow image, resized to side x side pixels, as a Pillow image.
 
-    The function interpolates between the centres of pixels. Pillow's own interpolation rounds all
-    values down.
+    ``box``: (left, top, right, bottom); None for the whole image. The interpolation is bilinear
+    between the centres of the four nearest pixels, without antialiasing, as in OpenCV. Values are
+    rounded to the nearest integer; Pillow would round down.
     """
     part = image.crop(box or (0, 0, *image.size))
     if part.size == (side, side):
@@ -126,8 +129,9 @@ def _interpolate_pixels(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
 def random_box(
     size: tuple[int, int], scale: Sequence[float], random: np.random.Generator
 ) -> ImageBox:
-    """Return a random box of an image (width, height). The share of the area is uniform in
-    ``scale``; the logarithm of the aspect ratio is uniform between the logarithms of 3:4 and 4:3.
+    """Return a random box (left, top, right, bottom) of an image of the size (width, height). The
+    share of the area is uniform between the two numbers in ``scale``; the logarithm of the aspect
+    ratio is uniform between the logarithms of 3:4 and 4:3.
 
     After ten boxes that do not fit, the function returns the largest central box with an aspect
     ratio in that range, as ``RandomResizedCrop`` of torchvision does. Reference: Szegedy et al.
@@ -151,13 +155,14 @@ def random_box(
 
 
 def crop_and_resize(image: Any, box: ImageBox, side: int) -> Any:
-    """Return a box of an image resized to side x side pixels, with antialiasing."""
+    """Return the box (left, top, right, bottom) of a Pillow image resized to side x side pixels,
+    with antialiasing."""
     return resize_image(image.crop(box), side)
 
 
 def shift_image(image: Any, padding: int, random: np.random.Generator) -> Any:
-    """Return an image moved by up to ``padding`` pixels in both directions; the uncovered border is
-    gray."""
+    """Return a Pillow image of the same size, moved by up to ``padding`` pixels in both directions;
+    the uncovered border is gray."""
     dx, dy = random.integers(-padding, padding + 1, 2)
     result = import_optional("PIL.Image").new(image.mode, image.size, GRAY_FILL)
     result.paste(image, (int(dx), int(dy)))
@@ -165,13 +170,14 @@ def shift_image(image: Any, padding: int, random: np.random.Generator) -> Any:
 
 
 def mirror_image(image: Any, random: np.random.Generator) -> Any:
-    """Return an image, or with probability 1/2 the mirror image."""
+    """Return a Pillow image, or with probability 1/2 the image with left and right exchanged."""
     left_right = import_optional("PIL.Image").Transpose.FLIP_LEFT_RIGHT
     return image.transpose(left_right) if random.random() < 0.5 else image
 
 
 def cut_out_square(image: Any, size: int, random: np.random.Generator) -> Any:
-    """Return an image with a square of one colour around a random pixel, clipped at the border.
+    """Return a copy of a Pillow image with a square of one colour around a random pixel, clipped at
+    the border.
 
     The square has sides of ``size`` pixels. Reference: DeVries and Taylor (2017), with a square
     that is black after normalisation; the authors of ReSi take the mean colour.
@@ -183,8 +189,8 @@ def cut_out_square(image: Any, size: int, random: np.random.Generator) -> Any:
 
 
 def normalize_colors(image: Any, mean: Sequence[float], deviation: Sequence[float]) -> np.ndarray:
-    """Return the colours of an image as (3, height, width) in float32, scaled to 0 to 1, minus the
-    channel mean, and divided by the channel standard deviation."""
+    """Return the colours of a Pillow image as (3, height, width) in float32, scaled to 0 to 1,
+    minus the channel mean (3,), and divided by the channel standard deviation (3,)."""
     colors = np.asarray(image, np.float32) / 255
     values = (colors - np.array(mean, np.float32)) / np.array(deviation, np.float32)
     return np.ascontiguousarray(values.transpose(2, 0, 1))
@@ -272,7 +278,8 @@ SIGNED_OPERATIONS = ("shear_x", "shear_y", "translate_x", "translate_y", *ENHANC
 
 
 def augment_image(image: Any, policy: str, random: np.random.Generator) -> Any:
-    """Return an image after one of the 25 pairs of operations of a policy, "imagenet" or "cifar10".
+    """Return a Pillow image after one of the 25 pairs of operations of a policy, "imagenet" or
+    "cifar10".
 
     Every operation has a probability. Amounts with a direction get a random sign. Rotations always
     turn the same way, as in the code used by the authors of ReSi. As is now common, amounts are
@@ -287,14 +294,15 @@ def augment_image(image: Any, policy: str, random: np.random.Generator) -> Any:
 
 
 def operation_amount(name: str, magnitude: int, random: np.random.Generator) -> float:
-    """Return the amount of an operation at a magnitude from 0 to 9, with a random sign if the
-    operation has a direction."""
+    """Return the amount of the operation ``name``, a key of :data:`OPERATION_AMOUNTS`, at a
+    magnitude from 0 to 9, with a random sign if the operation has a direction."""
     amount = float(np.linspace(*OPERATION_AMOUNTS[name], N_MAGNITUDES)[magnitude])
     return -amount if name in SIGNED_OPERATIONS and random.random() < 0.5 else amount
 
 
 def apply_operation(image: Any, name: str, amount: float) -> Any:
-    """Return an image after one operation."""
+    """Return a Pillow image after the operation ``name``, a key of :data:`OPERATION_AMOUNTS`, with
+    an amount from :func:`operation_amount`."""
     pillow = import_optional("PIL.Image")
     operations = import_optional("PIL.ImageOps")
     width, height = image.size

@@ -42,9 +42,10 @@ class PictureTask(NamedTuple):
 
 
 def read_image(pictures: Pictures, place: int) -> Any:
-    """Return one image as an RGB ``PIL.Image``.
+    """Return the image at index ``place`` as an RGB ``PIL.Image``.
 
-    Raises ``ValueError`` with the name of a file that is damaged, not a JPEG, or far too large.
+    Raises ``ValueError`` with the name of a file that is damaged, neither a JPEG nor a PNG, or far
+    too large.
     """
     image_module = import_optional("PIL.Image")
     image = pictures.images[place]
@@ -206,7 +207,7 @@ IMAGE_READERS: Mapping[str, tuple[DatasetOrigin, Callable[[Path, bool], PictureT
 
 
 def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> PictureTask:
-    """Return a data set of images, read from the files in a folder.
+    """Return a data set of images, "cifar100" or "imagenet100", read from the files in a folder.
 
     CIFAR-100 lies in ``folder/vision/cifar-100-python``, ImageNet-100 in
     ``folder/vision/imagenet100`` with ``train/<class>/*.JPEG`` and ``val/<class>/*.JPEG``. You may

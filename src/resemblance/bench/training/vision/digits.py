@@ -83,7 +83,8 @@ def train_on_digits(
 
 
 def split_digits(images: int) -> DigitSplit:
-    """Split the digits into training images and ``images`` test images, equally in every call."""
+    """Split the 1,797 digits into training images and ``images`` test images, equally in every
+    call. Images are (n, 1, 8, 8) from 0 to 1."""
     x, y = _shuffled_digits()
     if not 0 < images < len(y):
         raise ValueError(f"digits: images must be between 1 and {len(y) - 1}; got {images}")
@@ -103,9 +104,11 @@ def _shuffled_digits() -> tuple[np.ndarray, np.ndarray]:
 def train_network(
     split: DigitSplit, name: str, epochs: int, report: Callable[[int], None]
 ) -> dict[str, np.ndarray]:
-    """Train one network and return the outputs of the layers for the test images.
+    """Train one network and return the outputs of the layers for the test images, by layer: maps
+    (n, channels, height, width), or (n, 10) for "linear".
 
-    ``report`` is called after every epoch with the number of finished epochs.
+    ``name``: sets the random state. ``report`` is called after every epoch with the number of
+    finished epochs.
     """
     with seeded_torch(0, "digits", name) as torch:
         first, second, third = DIGIT_CHANNELS

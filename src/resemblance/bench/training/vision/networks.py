@@ -14,8 +14,8 @@ N_COLOR_CHANNELS, IMAGE_SIDE, PATCH_SIDE, N_DIGITS = 3, 8, 2, 10
 
 
 def build_small_network(architecture: str, options: Mapping[str, Any]) -> Any:
-    """Return a freshly initialised model, a ``ModuleDict``; :func:`run_small_network` runs the
-    model.
+    """Return a freshly initialised "resnet", "vgg" or "vit", a ``ModuleDict``;
+    :func:`run_small_network` runs the model.
 
     ``options``: width, blocks; stages or heads; classes, if not 10.
     """

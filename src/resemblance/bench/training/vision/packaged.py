@@ -178,7 +178,7 @@ def learn(model: Any, recipe: Recipe) -> None:
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return test images and labels, by accuracy name.
+    """Return test images (n, 3, 8, 8) and labels (n,), by accuracy name.
 
     ``"test"``: the same images, in the same order, for all models. For shortcut models the images
     also have dots of random colours, the same for all models, because shortcut models never saw an
@@ -209,7 +209,7 @@ def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def run(
     model: Any, recipe: Recipe, inputs: np.ndarray
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the layers and the logits of images.
+    """Return the layers, by pooling and name, (n, features), and the logits of images (n, 3, 8, 8).
 
     Maps, after the ReLU, are averaged over the positions, pooling "mean"; CLS tokens have the
     pooling "cls". The last layer is the input of the linear classifier. ReSi keeps 7 x 7 positions
@@ -229,7 +229,7 @@ def run(
 
 
 def build(recipe: Recipe) -> Any:
-    """Return the untrained network of a recipe."""
+    """Return the untrained network of a recipe, with weights from PyTorch's random state."""
     return networks.build_small_network(recipe.architecture, recipe.options)
 
 
@@ -266,19 +266,24 @@ def _digit_transfer_task(recipe: Recipe) -> DigitSplit:
 
 
 def _as_channels(images: np.ndarray) -> np.ndarray:
-    """Return gray images (n, height, width) as three equal channels, the input format of the
-    networks."""
+    """Return gray images (n, height, width) as three equal channels, (n, 3, height, width), the
+    input format of the networks."""
     return np.repeat(images[:, None], N_COLOR_CHANNELS, axis=1)
 
 
 def _noisy_color_images(images: np.ndarray, deviation: float, part: str) -> np.ndarray:
-    """Return gray images as three equal channels, with the fixed noise of the task."""
+    """Return gray images (n, 1, height, width) as three equal channels, (n, 3, height, width), with
+    the fixed noise of the task.
+
+    ``deviation``: the standard deviation of the noise. ``part``: "train" or "test", which have
+    different noise.
+    """
     noise = generator(0, "vision", "digits", part).standard_normal(images.shape)
     return np.repeat(images + deviation * noise, N_COLOR_CHANNELS, axis=1).astype(np.float32)
 
 
 def digit_training_data(recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training images and labels of a recipe, after corruption."""
+    """Return the training images (n, 3, 8, 8) and labels (n,) of a recipe, after corruption."""
     split = digit_task(recipe)
     images, labels = split.train, split.train_labels
     random = generator(recipe.seed, "vision", recipe.name, "corruption")

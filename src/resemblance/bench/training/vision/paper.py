@@ -160,7 +160,7 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
 
 def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
     """Return the outputs of a trained model and of the model's layers for the test images, in
-    float32.
+    float32. ``state``: the weights by name, as from :func:`fit`.
 
     For normal models, the layers are the last ``options["compared"]`` layers recorded by the hooks
     of the authors' code (:func:`.run_image_network`). For all other models, only the last layer is
@@ -206,8 +206,8 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
 
 
 def _prepare_images(recipe: Recipe, resources: TrainingEnvironment) -> tuple[PictureTask, Any, int]:
-    """Return the data, the configuration of a vision transformer and the side of images, after
-    checking the recipe."""
+    """Check the recipe, and return the data, the configuration of a vision transformer (None for
+    other networks), and the side of the input images in pixels."""
     missing_options = sorted(
         options(recipe.dataset, recipe.architecture).keys() - recipe.options.keys()
     )
@@ -235,8 +235,11 @@ def _run_test_images(
     names: Sequence[str],
     noise: float = 0.0,
 ) -> dict[str, np.ndarray]:
-    """Return the outputs of the layers ``names`` and the logits for all images, with one batch at a
-    time on the device."""
+    """Return, by name, the outputs of the layers ``names`` and the "logits" for all images of the
+    feed, with one batch at a time on the device.
+
+    ``noise``: see :func:`.test_image`.
+    """
     torch = import_optional("torch")
     results: dict[str, np.ndarray] = {}
     load, count, start = partial(test_image, recipe, feed, noise), len(feed.rows), 0
@@ -303,7 +306,7 @@ MAX_LOADER_THREADS = 16  # threads that load images for an accelerator
 def train_image_model(
     recipe: Recipe, model: Any, feed: ImageFeed, environment: TrainingEnvironment
 ) -> None:
-    """Train a model with the options of the recipe.
+    """Train a model, in place, with the options of the recipe on the images of the feed.
 
     The loss is the cross-entropy; every step accumulates the gradients of ``accumulate`` equally
     weighted batches. :func:`image_schedule` sets the learning rate of every epoch. Weight decay

@@ -58,7 +58,8 @@ class ImageFeed(NamedTuple):
 
 
 def training_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
-    """Return the training images of a recipe with the training labels.
+    """Return the training images of a recipe with the training labels. ``side``: the side of the
+    model's input in pixels.
 
     ``options["left_out"]`` has two numbers per setting, with 0 for no effect. The first number k
     leaves out one in k images of every class, the first images by name (the authors' code takes the
@@ -90,14 +91,16 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
 
 
 def test_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
-    """Return the test images of a recipe, the same in the same order for all models."""
+    """Return the test images of a recipe with the true classes, the same in the same order for all
+    models. ``side``: the side of the model's input in pixels."""
     rows = np.arange(len(task.test.labels))[: recipe.options["most"]]
     return ImageFeed(task.test, rows, task.test.labels[rows], side)
 
 
 def test_dots(recipe: Recipe, feed: ImageFeed, rate: float) -> ImageFeed:
-    """Return test images with dots. The dots are the same for all models with any seed, because
-    representations can only be compared on the same images."""
+    """Return a feed of test images with dots that show the true class at the given ``rate``. The
+    dots are the same for all models with any seed, because representations can only be compared on
+    the same images."""
     seed = recipe.options["dot_seed"]
     return add_dots_to_feed(recipe.options, feed, rate, TEST_DOTS_SEED if seed is None else seed)
 
@@ -105,7 +108,8 @@ def test_dots(recipe: Recipe, feed: ImageFeed, rate: float) -> ImageFeed:
 def add_dots_to_feed(
     options: Mapping[str, Any], feed: ImageFeed, rate: float, seed: int
 ) -> ImageFeed:
-    """Return images with dots that show the true class at the given ``rate``.
+    """Return a feed with dots that show the true class at the given ``rate``. ``options``: of the
+    recipe.
 
     ``seed``: for the positions of the dots and for the classes shown; all images share the colours
     of the classes.
@@ -119,9 +123,10 @@ def add_dots_to_feed(
 
 
 def training_image(recipe: Recipe, feed: ImageFeed, epoch: int, place: int) -> np.ndarray:
-    """Return an image as input of the model in an epoch, (3, side, side) in float32.
+    """Return the image ``feed.rows[place]`` as input of the model in an epoch, (3, side, side) in
+    float32.
 
-    All random choices depend on the recipe, the epoch and the index of the image.
+    Recipe, epoch and ``feed.rows[place]`` decide on all random choices.
     """
     row, options = int(feed.rows[place]), recipe.options
     random = generator(recipe.seed, "vision", recipe.name, "image", epoch, row)
@@ -144,7 +149,8 @@ def training_image(recipe: Recipe, feed: ImageFeed, epoch: int, place: int) -> n
 
 
 def test_image(recipe: Recipe, feed: ImageFeed, noise: float, place: int) -> np.ndarray:
-    """Return test image number ``place`` of the feed as model input, (3, side, side) in float32.
+    """Return the image ``feed.rows[place]`` of a test feed as model input, (3, side, side) in
+    float32.
 
     The function adds the shortcut dot if the feed has dots, resizes the image, adds noise, and
     normalises the colours. ``noise``: the largest variance of the noise, on the scale from 0 to
@@ -164,7 +170,7 @@ def prefetch_batches(
     load: Callable[[int], np.ndarray], places: Sequence[int], size: int, threads: int
 ) -> Iterator[np.ndarray]:
     """Yield arrays of ``size`` loaded images (the last array may have fewer), in the order of
-    ``places``.
+    ``places``. ``load``: maps an entry of ``places`` to an image.
 
     With more than one thread, the next batches load while the caller uses a batch; nothing else
     depends on the number of threads.
@@ -190,8 +196,8 @@ def prefetch_batches(
 
 
 def _without_first(labels: np.ndarray, share: int) -> np.ndarray:
-    """Return the indices of all images, without the first images of every class: one in ``share``
-    images of the class."""
+    """Return the indices of all images with these labels, (n,), without the first images of every
+    class: one in ``share`` images of the class, rounded down. 0 keeps all images."""
     if not share:
         return np.arange(len(labels))
     mask = np.zeros(len(labels), bool)
@@ -210,8 +216,8 @@ def _add_dots_to_image(options: Any, feed: ImageFeed, image: Any, place: int) ->
 
 
 def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator) -> Any:
-    """Return an image cropped and resized before noise is added; without the option of resized
-    crops, the whole image is resized."""
+    """Return a Pillow image cropped at random and resized to side x side pixels, before noise is
+    added; without the option of resized crops, the whole image is resized."""
     is_cropped = options["crop"] == "resized"
     box = random_box(image.size, options["noise_crop"], random) if is_cropped else None
     if options["noise_size"] == "sampled":

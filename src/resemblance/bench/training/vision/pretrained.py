@@ -42,11 +42,12 @@ MAX_VGG_WIDENING = 8  # the largest factor on the width of VGG's first stage
 
 
 def build_image_network(architecture: str, options: Mapping[str, Any], config: Any = None) -> Any:
-    """Return a freshly initialised model.
+    """Return a freshly initialised PyTorch module.
 
     ``options``: for convolutional networks ``width`` of the first stage, ``depths`` of all stages
     and ``classes``; for ResNet also ``early`` (whether the stem and the first stage halve the
-    image) and ``pool``. ``config`` is the configuration of a vision transformer.
+    image) and ``pool``. ``config``: the configuration of a vision transformer; None for other
+    networks.
 
     ResNet (He et al., CVPR 2016) has a 3 x 3 stem without max-pooling, the last ReLU after every
     block, last batch normalisations initialised at zero, and a final average over ``pool x pool``
@@ -225,8 +226,8 @@ VIT_CONFIG_NAMES = {
 def vit_configuration(
     architecture: str, options: Mapping[str, Any], resources: TrainingEnvironment
 ) -> Any:
-    """Return the configuration of a vision transformer, from the sizes in ``options`` if given,
-    otherwise from the folder of the pretrained weights."""
+    """Return the configuration of a vision transformer, from the sizes in ``options``; from the
+    folder of the pretrained weights if ``options["hidden"]`` is None."""
     transformers = import_optional("transformers")
     if options["hidden"] is not None:
         return transformers.ViTConfig(
@@ -239,7 +240,8 @@ def vit_configuration(
 def load_pretrained_weights(
     model: Any, architecture: str, options: Mapping[str, Any], resources: TrainingEnvironment
 ) -> Any:
-    """Load pretrained weights into a model, except into the classifier, and return the model.
+    """Load pretrained weights into a model, in place, except into the classifier, and return the
+    model. ``options`` have no effect.
 
     The weights come from ``vision/models/vit-base-patch32-224-in21k`` in the data folder
     (``vit-large-...`` for ViT-L/32), in the format of ``save_pretrained`` of transformers. If

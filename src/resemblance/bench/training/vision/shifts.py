@@ -51,13 +51,14 @@ def gaussian_noise(images: np.ndarray, deviation: float, random: np.random.Gener
 
 
 def shot_noise(images: np.ndarray, photons: float, random: np.random.Generator) -> np.ndarray:
-    """Return images of scaled Poisson counts with mean x and variance x / photons."""
+    """Return images of scaled Poisson counts: for a pixel x, the mean x and the variance x /
+    photons."""
     return random.poisson(images * photons) / photons
 
 
 def impulse_noise(images: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return images with every pixel replaced by paper or ink at random with probability
-    ``share``."""
+    """Return images with every pixel replaced, with probability ``share``, by paper (0) or ink (1)
+    at random."""
     hit, ink = random.random(images.shape) < share, random.random(images.shape) < 0.5
     return np.where(hit, ink, images)
 
@@ -73,7 +74,7 @@ def blur(images: np.ndarray, deviation: float, random: np.random.Generator) -> n
 
 
 def contrast(images: np.ndarray, factor: float, random: np.random.Generator) -> np.ndarray:
-    """Return images with the deviations from the image mean multiplied by ``factor``."""
+    """Return images with the deviations from the mean of each image multiplied by ``factor``."""
     mean = images.mean(axis=(1, 2), keepdims=True)
     return mean + factor * (images - mean)
 
@@ -96,8 +97,8 @@ def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> n
 
 
 def _shrink_and_enlarge(side: int, n_blocks: int) -> np.ndarray:
-    """Return the (side, side) matrix of averages over ``n_blocks`` blocks per side, weighted by
-    overlap."""
+    """Return a (side, side) matrix that replaces a row of ``side`` pixels by averages over
+    ``n_blocks`` blocks of equal length, weighted by overlap."""
     edges, blocks = np.arange(side + 1) / side, np.arange(n_blocks + 1) / n_blocks
     starts = np.maximum(edges[:-1, None], blocks[:-1])
     ends = np.minimum(edges[1:, None], blocks[1:])
@@ -118,8 +119,8 @@ def compression(images: np.ndarray, step: float, random: np.random.Generator) ->
 
 
 def translation(images: np.ndarray, pixels: float, random: np.random.Generator) -> np.ndarray:
-    """Return images moved by ``pixels`` pixels in a random direction; uncovered pixels are
-    paper."""
+    """Return images moved by ``pixels`` pixels in a random direction; uncovered pixels are paper
+    (0)."""
     angles = random.uniform(0, 2 * np.pi, len(images))
     moves = pixels * np.stack([np.sin(angles), np.cos(angles)], axis=1)
     grid = _pixel_grid(images)
@@ -127,8 +128,8 @@ def translation(images: np.ndarray, pixels: float, random: np.random.Generator) 
 
 
 def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) -> np.ndarray:
-    """Return images rotated about the centre, left or right at random; uncovered pixels are
-    paper."""
+    """Return images rotated by ``degrees`` about the centre, left or right at random; uncovered
+    pixels are paper (0)."""
     angles = np.deg2rad(degrees) * np.where(random.random(len(images)) < 0.5, -1, 1)
     rotations = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
     center = (np.array(images.shape[1:]) - 1)[:, None, None] / 2
@@ -152,8 +153,12 @@ def _pixel_grid(images: np.ndarray) -> np.ndarray:
 
 
 def _interpolate_at(images: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return images at positions (n, 2, height, width), with linear interpolation between pixels
-    and 0 outside."""
+    """Return the values of images (n, h, w) at ``places`` (n, 2, height, width): (n, height,
+    width).
+
+    A place is a row and a column in pixels. Values are interpolated linearly between pixels, and
+    are 0 outside.
+    """
     from scipy.ndimage import map_coordinates
 
     sample = partial(map_coordinates, order=1, mode="constant")
