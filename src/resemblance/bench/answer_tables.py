@@ -99,7 +99,8 @@ def best_text(answer: Answer, labels: Labels) -> str:
 
 
 def behind_text(answer: Answer) -> str:
-    """Return the number of measures that are surely behind: "41 of 44"."""
+    """Return the number of measures that are surely behind: "41 of 44"; "–" without intervals.
+    Measures with equal scores count once."""
     if not answer.has_intervals:
         return "–"
     return f"{len(answer.measures) - len(answer.best)} of {len(answer.measures)}"

@@ -83,8 +83,9 @@ class MeasureAnswer(NamedTuple):
     ``measures``: measures with equal scores in all tasks, by specification. ``score``: the mean
     score. ``by_models``: the mean score on every network. ``may_be_best``: no rival is ahead by
     more than chance. ``joint``: the difference from the baseline; the intervals of all measures
-    hold together with 95 %. ``single``: the same difference; each interval holds alone. All three
-    are None without scores of several seeds; the last two also if the baseline has no score.
+    hold together with 95 %. ``single``: the same difference; each interval holds alone.
+    ``may_be_best``, ``joint`` and ``single`` are None without scores of several seeds, ``joint``
+    and ``single`` also if the baseline has no score.
     """
 
     measures: tuple[str, ...]
@@ -258,8 +259,8 @@ def _answer(
 
 
 def _unreliable_reason(tasks: Sequence[ScoredTask]) -> str:
-    """Return why unreliable tasks keep a question from a ranking; "" if most tasks are reliable:
-    of many unreliable tasks, a few seem reliable by chance."""
+    """Return why unreliable tasks keep a question from a ranking: of many unreliable tasks, a few
+    seem reliable by chance. "" if at least half of the tasks are reliable."""
     n_unreliable = sum(not task.is_ranked for task in tasks)
     if 2 * n_unreliable <= len(tasks):
         return ""

@@ -142,7 +142,7 @@ def spearman(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 def conformity(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     r"""Share of comparisons of two pairs in which the pair with the smaller expected difference
-    does not have the larger measured difference, in [0, 1].
+    does not have the larger measured difference, in [0, 1]. ``measured``, ``expected``: (pairs,).
 
     Equal differences conform, because the paper's inequality is :math:`\le` (Klabunde et al. 2025,
     Eqs. 7 and 8). Pairs without a measured difference are left out. The weight is the number of
@@ -192,7 +192,7 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockSc
 
 
 def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Spearman's correlation as in the authors' code for test 6: NaN if any difference is
+    """:func:`spearman` as in the authors' code for test 6: NaN if any measured difference is
     missing."""
     return BlockScore(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 

@@ -131,7 +131,8 @@ def _n_comparisons(chunk: ComparisonChunk) -> int:
 
 
 def scores_in_case(case: Case, comparisons_by_part: ComparisonsByPart) -> Iterator[Score]:
-    """Yield the scores of all compared measures in a task; nothing if no part was compared."""
+    """Yield the scores of all compared measures in a task; nothing if no part was compared.
+    ``comparisons_by_part``: from :func:`compare_cases`."""
     comparisons = [
         comparisons_by_part[part.key] for part in case.parts if part.key in comparisons_by_part
     ]

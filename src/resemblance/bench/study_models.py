@@ -218,7 +218,8 @@ def _fingerprint_in_folder(model: Path) -> str | None:
 
 
 def _holds_recipe(model: Path, recipe: Recipe) -> bool:
-    """Whether a folder contains the model of this recipe, with all files and undamaged weights."""
+    """Whether the folder ``model`` contains the model of this recipe, with all files and undamaged
+    weights."""
     try:
         return _fingerprint_in_folder(model) == recipe.fingerprint and is_complete(model)
     except (ValueError, OSError):

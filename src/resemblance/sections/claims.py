@@ -13,8 +13,8 @@ VERDICTS = (REPRODUCED, PARTLY_REPRODUCED, NOT_REPRODUCED, CONTRADICTED, NO_DATA
 
 
 class Claim(NamedTuple):
-    """A claim of a paper: the statement, the result of the authors' code when run (``theirs``), the
-    result of this run (``ours``), and the verdict.
+    """A claim of a paper: its number, the statement (``claim``), the result of the authors' code
+    when run (``theirs``), the result of this run (``ours``), and the verdict.
 
     ``verdict``: "reproduced", "in part", "not reproduced", "contradicted by the authors' own
     numbers" if the authors' numbers, like ours, say the opposite of the statement, or "no data" if

@@ -47,7 +47,7 @@ class Chart(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """An estimate with an interval; ``low`` and ``high`` are None without an interval.
+    """An estimate ``value`` with an interval; ``low`` and ``high`` are None without an interval.
 
     ``note``: the tooltip; by default the name and the numbers. ``is_marked``: the bar stands out,
     for example the reader's own measure. ``is_hollow``: the mark is hollow, for example for a value
@@ -65,7 +65,8 @@ class Bar(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """A bracket that joins two rows, with a text, for example the p-value of a difference."""
+    """A bracket that joins two rows, given by their positions from 0, with a text, for example the
+    p-value of a difference."""
 
     first: int
     second: int
@@ -172,7 +173,8 @@ class Clouds(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """The values of a group as dots; ``is_used``: whether other figures include the group."""
+    """The values of a group as dots; ``is_used``: whether other figures include the group.
+    ``note``: the tooltip."""
 
     name: str
     values: tuple[float, ...]

@@ -36,13 +36,14 @@ MIN_COMPARED_MODELS = 10  # models compared with each other, as in the ReSi benc
 
 
 def is_trial(suite: str, size: str) -> bool:
-    """Return whether a run of a suite with this size is a trial, only to check that everything
-    works."""
+    """Return whether a run of a suite (by name) with this size is a trial, only to check that
+    everything works."""
     return (suite, size) in TRIAL_SIZES
 
 
 def remove_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Return the claims for a trial run: "–" in place of our result, and the verdict "no data"."""
+    """Return copies of the claims for a trial run: "–" in place of our result, and the verdict "no
+    data"."""
     return tuple(
         c._replace(ours="–", verdict=NO_DATA, note="a trial run tests no claim") for c in claims
     )

@@ -27,8 +27,8 @@ Task = TypeVar("Task", bound=tuple[str, ...])
 
 
 def is_ranked_reading(words: Iterable[str]) -> bool:
-    """Return whether the score of a task, given the words in its name, ranks measures and is not
-    only shown."""
+    """Return whether the score of a task ranks measures and is not only shown. ``words``: the words
+    in the name of the task."""
     return SHOWN_READING not in words
 
 
@@ -36,7 +36,8 @@ def average_readings(ranks: Mapping[Task, Mapping[str, float]]) -> dict[Task, di
     """Return the mean rank of each measure in each experiment, keyed by the first task of the
     experiment.
 
-    Tasks of an experiment differ only in how the same models are read (:data:`READINGS`).
+    ``ranks``: by task, then by measure. Tasks of an experiment differ only in how the same models
+    are read (:data:`READINGS`).
     """
     cells = defaultdict[tuple[str, ...], list[Task]](list)
     for task in ranks:
@@ -55,6 +56,7 @@ def rank_measures_of_task(
     """Return the rank of every measure in a task, 1 for the largest score; equal scores share the
     best rank. Over several parts of a task, the value is the mean rank.
 
+    ``scores``: by measure, None without a score. ``rule``: also holds the scores in parts.
     ``among``: the measures to rank, by default all measures of the task; a measure missing from the
     task has no score. A part of the task is left out if no measure has a score there. The result is
     {} if there is no score at all, or if the rule says that scores are not ranked.
@@ -77,7 +79,7 @@ def rank_measures_of_task(
 
 
 class Ranking(NamedTuple):
-    """The ranks of a measure over many tasks: mean, median, and all ranks."""
+    """The ranks of a measure, by specification, over many tasks: mean, median, and all ranks."""
 
     measure: str
     mean: float
@@ -91,10 +93,10 @@ def rank_within(
     """Return the ranks of measures within one task, 1 for the largest value; values equal to 1e-9
     share the best rank.
 
-    ``incomplete`` are measures with failed comparisons. ``failures="last"``: incomplete measures,
-    and measures without a value (NaN), share the rank behind all others. ``"unranked"``: a measure
-    without a value has no rank, and an incomplete measure is ranked as if no comparison were
-    missing (the authors' way).
+    ``values``: by measure; NaN without a value. ``incomplete`` are measures with failed
+    comparisons. ``failures="last"``: incomplete measures, and measures without a value, share the
+    rank behind all others. ``"unranked"``: a measure without a value has no rank, and an incomplete
+    measure is ranked as if no comparison were missing (the authors' way).
     """
     check_choice("failures", failures, ("last", "unranked"))
     last_measures = {m for m, v in values.items() if np.isnan(v)} | (
@@ -109,7 +111,8 @@ def rank_within(
 
 
 def summarize(cells: Mapping[Any, Mapping[str, float]]) -> tuple[Ranking, ...]:
-    """Return the ranks of every measure over tasks (``cells``), best median first, then best mean.
+    """Return the ranks of every measure over tasks, best median first, then best mean. ``cells``:
+    by task, the rank by measure.
 
     A measure without any rank is left out. Ranks are shown without intervals: see
     :mod:`resemblance.bench.answers` for differences that hold for other models.
@@ -128,6 +131,7 @@ def summarize(cells: Mapping[Any, Mapping[str, float]]) -> tuple[Ranking, ...]:
 
 
 def mean_ranks(ranks: Mapping[Task, Mapping[str, float]]) -> tuple[Ranking, ...]:
-    """Return the ranks of every measure over experiments, best mean rank first, then by name."""
+    """Return the ranks of every measure over experiments, best mean rank first, then by name.
+    ``ranks``: by task, then by measure; tasks of an experiment are averaged first."""
     rankings = summarize(average_readings(ranks))
     return tuple(sorted(rankings, key=lambda r: (round(r.mean, DECIMALS), r.measure)))

@@ -148,8 +148,8 @@ class Result(MappingResult):
         among: Iterable[str] | None = None,
         is_in: Callable[[str, str], bool] = lambda test, cell: True,
     ) -> dict[tuple[str, str], dict[str, float]]:
-        """Return the rank of every measure in every task, 1 for the best; a measure without a value
-        ranks behind all other measures, unless the rule of the task says otherwise.
+        """Return, by (test, task), the rank of every measure, 1 for the best; a measure without a
+        value ranks behind all other measures, unless the rule of the task says otherwise.
 
         ``among``: the measures to rank, only against each other. ``is_in``: whether to rank a test
         and task, by default all. Tasks without any value are left out, since nothing can be ranked,
@@ -248,7 +248,8 @@ def result_text(result: Result) -> str:
 def read_result_document(document: Mapping[str, Any], source: str, remedy: str) -> Result:
     """Return the result stored in a document.
 
-    Raises ``ValueError`` for an invalid document.
+    ``source``, ``remedy``: the file and the way out, in errors. Raises ``ValueError`` for an
+    invalid document.
     """
     names = {f.name for f in fields(Result)}
     unknown_names = sorted(set(document) - names - {FORMAT_ENTRY, "trial"})

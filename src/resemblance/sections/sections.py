@@ -16,7 +16,7 @@ FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN = "measure", "most frequent reason"
 
 class Sign(NamedTuple):
     """An annotation of a table cell: a short text after the entry, for example "*" or "†", and a
-    note as tooltip."""
+    note as tooltip. ``row``, ``column``: the position of the cell, from 0."""
 
     row: int
     column: int
@@ -97,8 +97,8 @@ class Table(NamedTuple):
         return cls(name, title, tuple(head for _, head in heads), entries, note, **options)
 
     def without_empty_columns(self, *names: str) -> Table:
-        """Return the table without columns in ``names`` that have no entry in any row. Signs and
-        shades are not moved."""
+        """Return a copy of the table without columns in ``names`` that have no entry in any row.
+        Signs and shades are not moved."""
         is_empty = [
             name in names and all(row[i] is None for row in self.rows)
             for i, name in enumerate(self.columns)
@@ -158,5 +158,6 @@ class Section(NamedTuple):
     is_closed: bool = False
 
     def key(self, cell: str) -> tuple[str, str]:
-        """Return the key of a task among all sections: the test, and the task."""
+        """Return the key (test, task) of a task of the section among all sections: the test of its
+        rule, by default the section, and the name ``cell``."""
         return (cell in self.rules and self.rules[cell].test) or self.name, cell

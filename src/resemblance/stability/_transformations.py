@@ -92,8 +92,8 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
 
 
 def regime(name: str) -> TransformationRegime:
-    """Return "compression" for the name of a transformation with fewer features or directions,
-    otherwise "preserving"."""
+    """Return "compression" for the name of a transformation with fewer features or directions, such
+    as "pca_005", otherwise "preserving"."""
     prefixes = ("pca", "randproj", "topvar", "randfeat")
     return "compression" if name.startswith(prefixes) else "preserving"
 
@@ -136,8 +136,8 @@ def _study_transformation(
 
 
 def _reference_versions(names: Mapping[str, np.ndarray]) -> list[str]:
-    """Return the names of three references: the original, the largest number of principal
-    components up to 100 (left out if every number is larger), and the z-scores."""
+    """Return the names of the references among transformations: the original, the largest number of
+    principal components up to 100 (left out if every number is larger), and the z-scores."""
     components = [name for name in names if name.startswith("pca") and int(name[4:]) <= 100]
     return ["original", *components[-1:], "zscore"]
 

@@ -30,9 +30,11 @@ MAX_LISTED_LABELS = 20
 
 
 class LabelledRows(NamedTuple):
-    """Two-dimensional values, in memory or on disk, with a label and a stratum for every row.
+    """Two-dimensional values (``source``), in memory or on disk, with a label and a stratum for
+    every row.
 
-    ``stratum``: the index into ``strata`` for every row, -1 without a stratum.
+    ``labels``, ``strata``: the names. ``stratum``: the index into ``strata`` for every row, -1
+    without a stratum.
     """
 
     source: Any
@@ -42,11 +44,12 @@ class LabelledRows(NamedTuple):
     stratum: np.ndarray
 
     def rows_of(self, name: str) -> np.ndarray:
-        """Return the row numbers with this label, in increasing order."""
+        """Return the row numbers with the label ``name``, in increasing order."""
         return np.flatnonzero(self.label == self.labels.index(name))
 
     def dense(self, rows: np.ndarray, name: str) -> Representation:
-        """Return the given rows as a dense representation in memory, called ``name``."""
+        """Return the rows with the numbers ``rows`` as a dense representation in memory, called
+        ``name``."""
         block = self.source[rows]
         return Representation(block.toarray() if hasattr(block, "toarray") else block, name)
 
@@ -56,7 +59,8 @@ def open_labeled_rows(
     X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
 ) -> Iterator[LabelledRows]:
     """Yield the data of :func:`resemblance.stability.perturbations` with labels and strata; on
-    exit, close a file that was opened. Without ``match``, all rows are in one stratum."""
+    exit, close a file that was opened. Without ``match``, all rows are in one stratum. The
+    arguments are the arguments of :func:`resemblance.stability.perturbations`."""
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
         yield _labeled_rows(X, labels, match, layer, obsm)
         return
@@ -131,10 +135,11 @@ def _select_annotated_values(data: Any, layer: str | None, obsm: str | None) -> 
 
 
 def _annotation_column(data: Any, column: Any, role: str) -> Any:
-    """Return a column of the annotations, or the argument itself.
+    """Return a column of the annotations of an AnnData, or the argument ``column`` itself.
 
     A name selects a column of ``obs``. A Series is reordered to the names of the samples; a missing
-    name raises ``ValueError``. Any other argument is returned unchanged.
+    name raises ``ValueError``. Any other argument is returned unchanged. ``role``: the argument in
+    errors.
     """
     if isinstance(column, str):
         return _named_annotation_entry(data.obs, column, "obs")
@@ -180,8 +185,12 @@ def _row_indexable_values(X: Any) -> Any:
 
 
 def _encode_row_labels(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
-    """Return the sorted distinct labels as text, and the index of every sample's label, -1 without
-    a label."""
+    """Return the sorted distinct labels as text, and the index of every sample's label, (n,), -1
+    without a label.
+
+    ``values``: a label per sample. ``role``: the argument in errors. Raises ``ValueError`` for
+    another number of labels, and for labels that look the same, like 1 and "1".
+    """
     if hasattr(values, "cat") or hasattr(values, "categories"):
         # With a missing category, whole numbers would become 1.0, 2.0.
         values = values.astype(object)

@@ -176,7 +176,8 @@ def _value_on_half(
 
 
 def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
-    """Return the number of the part, 0 or 1, that every sample belongs to.
+    """Return the number of the part, 0 or 1, that every sample belongs to, (n,). ``groups``: the
+    class or condition of every sample, as numbers.
 
     If the statistic compares early and late trials, late trials have 1. If the statistic splits the
     trials of a condition, 0 and 1 alternate within the condition. Otherwise all samples have 0.
@@ -190,8 +191,9 @@ def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
 
 
 def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statistic:
-    """Return the statistic with the share of early trials among the drawn samples; unchanged for a
-    statistic without early and late trials."""
+    """Return the statistic with the parameter ``early`` set to the share of early trials among the
+    drawn samples; unchanged for a statistic without early and late trials. ``part_numbers``: 0 for
+    an early trial, 1 for a late trial."""
     if statistic.parts != "early and late":
         return statistic
     return statistic.with_parameters(
@@ -200,7 +202,7 @@ def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statist
 
 
 def _select_input_rows(data: Any, numbers: np.ndarray | None) -> Any:
-    """Return the given rows of an input, or the whole input if ``numbers`` is None."""
+    """Return the rows of an input with these numbers, or the whole input if ``numbers`` is None."""
     if numbers is None:
         return data
     if isinstance(data, Representation):

@@ -120,7 +120,8 @@ class _ScreenSettings(NamedTuple):
 
 
 class _ScreenControls(NamedTuple):
-    """The controls and, if samples are matched, the controls relative to the stratum means."""
+    """The controls (``points``) and, if samples are matched, the controls relative to the stratum
+    means."""
 
     points: Representation
     strata: np.ndarray  # numbers of the strata with enough controls
@@ -250,8 +251,12 @@ def _limit_members(members: np.ndarray, rules: _ScreenSettings, label: str) -> n
 def _select_control_rows(
     members: np.ndarray, stratum: np.ndarray, rules: _ScreenSettings
 ) -> np.ndarray:
-    """Return the rows of the controls to use: all ``members``, or with ``max_samples`` at most so
-    many, with at least ``min_samples`` per stratum."""
+    """Return the rows of the controls to use: all ``members``, or at most ``max_samples`` of them,
+    with at least ``min_samples`` per stratum.
+
+    ``members``: the rows of all controls. ``stratum``: the number of the stratum of every member.
+    Raises ``ValueError`` if ``max_samples`` is too small for the strata.
+    """
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
         return _limit_members(members, rules, "control")
@@ -357,11 +362,11 @@ def _evaluate_within_strata(
     controls: _ScreenControls,
     residuals: Representation,
 ) -> float:
-    """Return the value of a statistic, comparing every sample with the controls of the same
-    stratum.
+    """Return the value of a statistic, comparing every sample of ``x`` with the controls of the
+    same stratum.
 
-    ``stratum``: the number of the stratum of each sample. ``residuals``: the controls minus the
-    means of their strata, scaled.
+    ``stratum``: for each sample, the index of its stratum in ``controls.strata``. ``residuals``:
+    the controls minus the means of their strata, scaled.
     """
     settings, points = {**s.defaults, **dict(s.parameters)}, double_precision_rows(x)
     offsets = Representation(points - controls.means[stratum], x.name)

@@ -15,8 +15,8 @@ WINDOW_AXES = "trials bins units"
 
 
 class Window(NamedTuple):
-    """The bins from ``start`` to ``stop - 1``, with the value of the statistic or the reason for a
-    missing value."""
+    """The bins from ``start`` to ``stop - 1``, with the value of the statistic, or None and the
+    reason for the missing value."""
 
     start: int
     stop: int

@@ -512,8 +512,8 @@ def _goodness(name: str, value: float | None, is_distance: bool) -> float | None
 def _best_grade_cells(goodness: Sequence[Sequence[float | None]]) -> tuple[tuple[int, int], ...]:
     """Return (row, column) of every cell with the best grade of its column, ties included.
 
-    ``goodness`` has no column for the names of the measures. The returned columns count from 1,
-    because column 0 of the printed table holds the names. None is no grade.
+    ``goodness``: a row per measure and a column per grade; None is no grade. The returned columns
+    count from 1, because column 0 of the printed table holds the names of the measures.
     """
     cells = []
     for column, values in enumerate(zip(*goodness), start=1):

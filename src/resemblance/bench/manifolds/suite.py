@@ -278,7 +278,8 @@ def _max_neighbors_of_measure(measure: Measure) -> float:
 
 
 def _sweep_measures(measure: Measure) -> dict[int, str]:
-    """Return the specifications of a measure by number of neighbours."""
+    """Return, by number of neighbours up to the largest number for the measure, the specification
+    with this number; {} for a measure without neighbours."""
     return {
         k: measure.with_parameters(k=k).spec
         for k in ROLL_SWEEP_NEIGHBORS

@@ -150,7 +150,8 @@ def leaderboard(
 def leaderboard_of_subset(
     board: Board, tasks: TaskSubset, measures: MeasureSubset, baseline: str = BASELINE
 ) -> Leaderboard:
-    """Return the answers of the selected tasks of a leaderboard about the selected measures."""
+    """Return the answers of the selected tasks of a leaderboard about the selected measures.
+    ``baseline``: the specification of the measure to compare with."""
     answers = answers_of_subset(board, tasks, measures, baseline)
     specs = measure_order(answers, measures.specs)
     cards = [board.cards[spec] for spec in specs]

@@ -26,9 +26,9 @@ class Board(NamedTuple):
     """The leaderboard: the scores of measures on a pack of every suite, combined.
 
     ``results``: by suite, the scores of all measures with scores in the suite. ``cards``: by
-    specification, the declared properties of measures. ``scores``: by suite and specification.
-    ``labels``: of the measures, by specification. ``unranked``: by suite and task, the reliability
-    of the expected differences, for tasks too unreliable to rank measures.
+    specification, the declared properties of measures. ``scores``: by suite, then by specification.
+    ``labels``: of the measures, by specification. ``unranked``: by suite, then by (test, task), the
+    reliability of the expected differences, for tasks too unreliable to rank measures.
     """
 
     results: Mapping[str, Result]

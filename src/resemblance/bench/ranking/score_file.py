@@ -113,7 +113,8 @@ class PackWithTasks(NamedTuple):
 
 
 def read_scores(path: str | Path) -> tuple[PackScores, ...]:
-    """Read the scores in a file, sorted by measure and then by pack.
+    """Read the scores in a file, in the order of the file: :func:`write_scores` sorts by measure
+    and then by pack.
 
     Raises ``ValueError`` with the file and the line for any other content.
     """

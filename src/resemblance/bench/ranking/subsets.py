@@ -108,7 +108,8 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
 def answers_of_subset(
     board: Board, tasks: TaskSubset, measures: MeasureSubset, baseline: str = BASELINE
 ) -> tuple[Answer, ...]:
-    """Return the answers of the selected tasks of a leaderboard about the selected measures."""
+    """Return the answers of the selected tasks of a leaderboard about the selected measures, best
+    measures first. ``baseline``: the specification of the measure to compare with."""
     return answer_questions(
         board.results.values(),
         baseline=baseline,

@@ -97,8 +97,8 @@ class QuestionVerdict(NamedTuple):
 class MeasureVerdicts(NamedTuple):
     """The verdicts on a measure, a verdict per question.
 
-    ``seconds``: CPU time on all packs; ``times``: in multiples of the CPU time of the baseline, if
-    known.
+    ``baseline``: the label of the baseline. ``seconds``: CPU time on all packs; ``times``: in
+    multiples of the CPU time of the baseline, if known.
     """
 
     spec: str

@@ -50,14 +50,18 @@ MAX_LISTED_MODELS = 3  # longer lists of model names are cut
 
 
 class PlannedTests(NamedTuple):
-    """A training plan: by data set and architecture, the models of every test; and the failed
-    trainings with their reasons."""
+    """A training plan.
+
+    ``designs``: by data set and architecture, the models of every test. ``failed``: the recipes of
+    failed trainings with their reasons.
+    """
 
     designs: Mapping[DatasetAndArchitecture, SeedGroupsByTest] = {}
     failed: Sequence[tuple[Recipe, str]] = ()
 
     def design(self, family: ModelFamily) -> SeedGroupsByTest | None:
-        """Return the planned tests of a family of models; None without a plan."""
+        """Return the planned tests of a family of models, by test; None for a family outside the
+        plan."""
         return self.designs.get((family.dataset, family.architecture))
 
 

@@ -67,7 +67,8 @@ class Evaluation(NamedTuple):
         return is_trial("resi", self.size)
 
     def ranks(self) -> dict[TaskKey, dict[str, float]]:
-        """Return the rank of every measure, by specification, in every ranked task.
+        """Return the rank of every measure in every ranked task, by task (``Score.cell``), then by
+        specification.
 
         Rank 1 is the best; equal scores share the best rank. A task in which no measure has a value
         is left out.

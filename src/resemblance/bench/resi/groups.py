@@ -80,7 +80,8 @@ def choose_groups(
     """Return the groups of a test, with the decision about every group.
 
     ``rule``: ``"separated"`` keeps the largest set of groups whose accuracies do not overlap;
-    ``"published"`` keeps all groups, and notes the overlapping groups.
+    ``"published"`` keeps all groups, and notes the overlapping groups. Both leave out groups of one
+    model.
 
     ``family_key``: test, domain, dataset, architecture. ``members``: by group, the strength and the
     accuracies of every model: ``"test"`` on the inputs of the benchmark, and for augmentation also

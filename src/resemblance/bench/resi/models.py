@@ -110,7 +110,8 @@ def study_domains(purpose: Purpose) -> tuple[str, ...]:
 
 
 def paper_subsets_of_study(purpose: Purpose) -> tuple[PaperSubset, ...]:
-    """Return the parts of the paper's benchmark that the runs of a study covered."""
+    """Return the parts of the paper's benchmark that the runs of a study covered, given the purpose
+    of the study; () for other sizes."""
     return tuple(
         paper_subset_for(purpose.size, **words) for words in purpose.more.get("portions", ())
     )

@@ -204,8 +204,8 @@ def model_size(dataset: str, architecture: str) -> ModelSize:
 
 
 def training_hours(dataset: str, architecture: str) -> tuple[float, float]:
-    """Return the hours to train a model: on an accelerator, and on one core; one of the two is
-    zero."""
+    """Return the hours to train a model of an architecture on a data set, both by name: on an
+    accelerator, and on one core; one of the two is zero."""
     seconds = CORE_SECONDS.get((dataset, architecture))
     if seconds is not None:
         return 0.0, seconds / 3600

@@ -88,10 +88,9 @@ class ScoringOptions:
     """How a run scores and ranks measures, and on how many samples.
 
     ``protocol``: "paper" or "resi-code". ``permute``: the unit of permutation tests, "models" or
-    "pairs". ``failures``: "last" or "unranked", as for
-    :func:`resemblance.significance.rank_within`. The protocol determines the defaults of
-    ``permute`` and ``failures``. ``groups``: "separated" or "published". ``max_samples``: the
-    largest number of compared samples.
+    "pairs". ``failures``: "last" or "unranked", as for ``resemblance.sections.ranks.rank_within``.
+    The protocol determines the defaults of ``permute`` and ``failures``. ``groups``: "separated" or
+    "published". ``max_samples``: the largest number of compared samples.
 
     Raises ``ValueError`` for unknown or contradictory options.
     """
@@ -124,7 +123,8 @@ class ScoringOptions:
 
     @property
     def rules(self) -> RulesByQuality:
-        """The rules of the protocol, with p-values for correlations with predicted differences."""
+        """The rules of the protocol, by kind of expectation and quality, with p-values for
+        correlations with predicted differences."""
         rules, prediction = RULES_BY_PROTOCOL[self.protocol], ("prediction", "spearman")
         pvalue = partial(_permutation_pvalue, permute=self.permute)
         return {**rules, prediction: rules[prediction]._replace(pvalue=pvalue)}

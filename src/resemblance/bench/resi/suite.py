@@ -311,8 +311,9 @@ def _purpose_and_options(
 
 
 def _scoring_options(study_purpose: Purpose, run_options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scoring options of a run. Omitted options keep their values from the last run,
-    except that a changed protocol resets its dependent options."""
+    """Return the scoring options of a run, by name: ``run_options``, the options given for the run,
+    and for omitted options the values from the last run of the study. A changed protocol resets its
+    dependent options."""
     last_options: Mapping[str, Any] = study_purpose.more.get("last", {}).get("options", {})
     if run_options.get("protocol", last_options.get("protocol")) != last_options.get("protocol"):
         last_options = {

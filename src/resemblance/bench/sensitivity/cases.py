@@ -308,8 +308,8 @@ def normalized_samples(values: Any, name: str, max_samples: int) -> Representati
 
 
 def labeled_models(model_features: Sequence[ModelFeatures]) -> tuple[ModelFeatures, ...] | str:
-    """Return the normal models if the models have labels and the same three or more layers;
-    otherwise the reason."""
+    """Return the normal models if there are at least two, with labels and the same three or more
+    layers; otherwise the reason."""
     normal = tuple(s for s in model_features if s.traits["setting"] == "normal")
     if len(normal) < 2:
         return f"{len(normal)} models of the setting 'normal'; at least 2 seeds are needed"

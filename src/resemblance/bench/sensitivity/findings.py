@@ -86,13 +86,15 @@ class Correlations(NamedTuple):
     """Rank correlations of measures in all tasks, observed and in bootstrap samples.
 
     ``measures``: by specification. ``names``: layer and functionality of every task. ``observed``:
-    (kinds, qualities, measures, cells), NaN without a value. The kinds are: the correlation with
-    distances from the best representation; the same over known distances only; the mean over all
-    references (Spearman only); the correlation without the pair of the reference with itself; and
-    the p-value for independent pairs. ``resampled``: (copies, qualities, measures, cells, draws).
-    ``pvalue``: permutation p-value of Spearman's correlation, (measures, cells). ``pairs``: the
-    number of known distances, (measures, cells), out of ``of``. ``blocks``: the number of bootstrap
-    units. ``smallest``: the smallest attainable permutation p-value.
+    (kinds, qualities, measures, cells), NaN without a value; the qualities are Spearman's and
+    Kendall's correlation. The kinds are: "best", the correlation with distances from the best
+    representation; "known", the same over known distances only; "every", the mean over all
+    references (Spearman only); "alone", the correlation without the pair of the reference with
+    itself; and "naive", the p-value for independent pairs. ``resampled``: (copies, qualities,
+    measures, cells, draws); the copies are "one" and "all". ``pvalue``: permutation p-value of
+    Spearman's correlation, (measures, cells). ``pairs``: the number of known distances, (measures,
+    cells), out of ``of``. ``blocks``: the number of bootstrap units. ``smallest``: the smallest
+    attainable permutation p-value.
     """
 
     measures: tuple[str, ...]

@@ -92,10 +92,12 @@ def _samples_by_reference(
 ) -> list[tuple[int, int, np.ndarray]]:
     """Return the bootstrap samples that share a reference model, grouped by reference.
 
-    ``functionality``: the score of each model. ``places``: the models that may be a reference, one
-    for each row. ``counts``: how often each bootstrap sample holds each model, (samples, models).
-    The reference of a bootstrap sample is its model with the largest functionality. An entry is the
-    row of the reference, the model, and the numbers of the bootstrap samples with this reference.
+    ``functionality``: the score of each model, (models,). ``places``: the positions of the models
+    that may be a reference, one for each row. ``counts``: how often each bootstrap sample holds
+    each model, (samples, models). The reference of a bootstrap sample is its possible reference
+    with the largest functionality; a sample without a possible reference is left out. An entry is
+    the row of the reference, the model, and the numbers of the bootstrap samples with this
+    reference.
     """
     values = np.where(counts[:, places] > 0, functionality[places], -np.inf)
     best_rows = values.argmax(axis=1)

@@ -214,7 +214,8 @@ def _models_with_probes(
     size: SensitivitySize,
     run: SuiteRun,
 ) -> list[ModelFeatures]:
-    """Return the models, with the answers of probes for the models of benchmarks 1 and 2."""
+    """Return all models in the same order, with the answers of probes for the models of benchmarks
+    1 and 2, computed on the executor of the run."""
     probed_models = dict[int, ModelFeatures]()
     for benchmark in (b for b in benchmarks if b.setting == "normal"):
         for members in models_by_family(model_features).values():

@@ -40,7 +40,8 @@ def delete_leading_components(points: np.ndarray, counts: Iterable[int]) -> list
 
 
 def zero_if_equal(differences: np.ndarray) -> np.ndarray:
-    """Return zeros if all differences are equal up to rounding error; otherwise the differences."""
+    """Return an array of zeros if all differences are equal up to rounding error; otherwise the
+    differences."""
     values = differences[~np.isnan(differences)]
     size = np.abs(values).max(initial=1e-3)
     if values.size and np.ptp(values) <= EQUAL_DIFFERENCE_TOLERANCE * size:

@@ -146,7 +146,8 @@ def _copy_cases(content: StabilityInputs, parts: Sequence[Part] = ()) -> list[Ca
 
 def evaluate_stability_inputs(run: SuiteRun, content: StabilityInputs) -> Outcome:
     """Run all comparisons of the suite at once; return the result, and by section the facts for
-    judging claims: a comparison for "spectral", the perturbed models for "canary"."""
+    judging claims: a comparison for "spectral", the perturbed models for "canary". ``content``: the
+    inputs of the experiments."""
     outcomes = content.seen or ()
     drifts = tuple(m for m in run.measures if m.spec in DRIFT_MEASURES)
     parts = list(map(outcome_as_part, outcomes))

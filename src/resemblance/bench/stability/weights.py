@@ -53,7 +53,7 @@ LOSS_DETECTION_RULE = TRACKING_RULE._replace(quality=loss_detection_auc)
 
 
 class PerturbationLevels(NamedTuple):
-    """The strength of perturbations: noise levels α, numbers of bits, adapters (rank, scale), and
+    """The levels of perturbations: noise levels α, numbers of bits, adapters (rank, scale), and
     number of shuffles."""
 
     noise: tuple[float, ...]

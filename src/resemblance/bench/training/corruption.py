@@ -14,8 +14,8 @@ DrawLabels = Callable[[np.ndarray], np.ndarray]  # returns a random label for ev
 class Shift(NamedTuple):
     """A shift of the inputs at five severities.
 
-    ``change``: a function of inputs, an amount and a random generator. ``amounts``: the amounts at
-    the severities 1 to 5.
+    ``change``: a function of the inputs, an amount and a random generator; the arguments depend on
+    the domain. ``amounts``: the amounts at the severities 1 to 5.
     """
 
     change: Callable[..., Any]

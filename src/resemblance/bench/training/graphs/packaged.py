@@ -87,8 +87,12 @@ TRANSFER: dict[str, dict[str, Any]] = {
 
 
 class NodeTask(NamedTuple):
-    """A node classification task: features ``x`` (n, words), ``labels`` (n,) from 0 to ``classes``
-    - 1, links (n_edges, 2) without repetitions, and the training and test nodes."""
+    """A node classification task on a graph.
+
+    ``x``: features (n, words). ``labels``: (n,), from 0 to ``classes`` - 1. ``edges``: links
+    (n_edges, 2) without repetitions. ``train``, ``test``: the indices of the training and test
+    nodes.
+    """
 
     x: np.ndarray
     labels: np.ndarray

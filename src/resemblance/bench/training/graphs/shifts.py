@@ -83,14 +83,16 @@ def _swap_link_ends(
 def rewire_graph(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph after links swapped partners; see :func:`rewire`."""
+    """Return a graph after a share of the links swapped partners; see :func:`rewire`. ``x``: the
+    features, returned unchanged."""
     return x, rewire(edges, share, random)
 
 
 def drop_links(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph with every link removed with probability ``share``."""
+    """Return a graph with every link removed with probability ``share``. ``x``: the features,
+    returned unchanged."""
     return x, edges[random.random(len(edges)) >= share]
 
 

@@ -27,10 +27,11 @@ def stress_sentences(
 ) -> list[list[str]]:
     """Return sentences after a stress test.
 
-    ``name`` is a key of :data:`TEXT_STRESSES`; ``severity`` is 1 to 5, and 0 returns the sentences
-    unchanged. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds
-    of tests: noise (deletion, typos, order), distraction (tautology) and misleading words, as in
-    HANS (McCoy et al., ACL 2019). The reference tests have pairs of sentences and no severities.
+    ``sentences``: lists of words. ``labels``: the class of every sentence. ``name`` is a key of
+    :data:`TEXT_STRESSES`; ``severity`` is 1 to 5, and 0 returns the sentences unchanged. ``cues``:
+    see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds of tests: noise
+    (deletion, typos, order), distraction (tautology) and misleading words, as in HANS (McCoy et
+    al., ACL 2019). The reference tests have pairs of sentences and no severities.
 
     Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do
     not fit the sentences or the cues, and for ``"misleading"`` with a single class, or with a class
@@ -206,8 +207,8 @@ def insert_synonyms(
     others: Sequence[str] = (),
     synonyms: SynonymsByWord | None = None,
 ) -> list[str]:
-    """Return the words with ``times`` new words at random positions: synonyms, or words from
-    ``others``.
+    """Return the words with ``times`` new words at random positions: synonyms of the words, or
+    without ``synonyms`` words from ``others``, or without both the words themselves.
 
     With ``synonyms``, a sentence without any synonym stays unchanged.
     """

@@ -139,7 +139,8 @@ def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) ->
 
 
 def elastic(images: np.ndarray, pixels: float, random: np.random.Generator) -> np.ndarray:
-    """Return images moved by smooth random fields with root mean square ``pixels`` per axis."""
+    """Return images with every pixel moved by a smooth random field, with a root mean square of
+    ``pixels`` per axis; uncovered pixels are paper (0)."""
     from scipy.ndimage import gaussian_filter
 
     noise = random.standard_normal((len(images), 2, *images.shape[1:]))
