@@ -174,7 +174,7 @@ class Clouds(NamedTuple):
 
 class Strip(NamedTuple):
     """The values of a group as dots; ``is_used``: whether other figures include the group.
-    ``note``: the tooltip."""
+    ``note``: a remark on the group, which a file keeps and a page does not show."""
 
     name: str
     values: tuple[float, ...]
