@@ -153,6 +153,17 @@ def test_a_name_stands_for_one_thing():
             assert len(set(rooms)) == len(rooms), (name, modules)
 
 
+def test_a_message_begins_with_the_name_of_a_function_that_exists(subtests):
+    nodes = [node for module in FILES for node in ast.walk(tree_of(module))]
+    names = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    names |= {module.rpartition(".")[2] for module in FILES}
+    for error in (n for n in nodes if isinstance(n, ast.Raise) and n.exc):
+        words = [c.value for c in ast.walk(error.exc) if isinstance(c, ast.Constant)]
+        if start := re.match(r"([a-z_][\w.]*): ", str(words[0]) if words else ""):
+            with subtests.test(start[1]):
+                assert start[1].rpartition(".")[2] in names, error.lineno
+
+
 def test_heavy_packages_are_imported_inside_functions(subtests):
     for module, path in FILES.items():
         if path.name in COMPILED or room_of(module) == "cli":  # the test of commands covers cli

@@ -132,11 +132,12 @@ def add_reduced_parts(part: Part) -> Part:
     reduced: dict[str, ReducedPart | None] = {}
     for unit in dict.fromkeys(part.units):
         kept = [i for i, other in enumerate(part.units) if other != unit]
-        if isinstance(part.expected, np.ndarray):
+        if not kept:
+            reduced[unit] = None
+        elif isinstance(part.expected, np.ndarray):
             reduced[unit] = ReducedPart(kept, kept, part.expected[np.ix_(kept, kept)])
         else:
-            groups = [part.expected[i] for i in kept] if kept else []
-            reduced[unit] = ReducedPart(kept, kept, groups) if kept else None
+            reduced[unit] = ReducedPart(kept, kept, [part.expected[i] for i in kept])
     return part._replace(without=reduced)
 
 

@@ -120,5 +120,5 @@ def test_images_have_three_colors_and_broken_ones_and_other_formats_are_named(tm
     whole = file.read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"<html>404</html>", gif.getvalue()):
         file.write_bytes(content)
-        with pytest.raises(ValueError, match=f"{file.name} is not a JPEG that can be read"):
+        with pytest.raises(ValueError, match=f"{file.name} is not a JPEG or PNG image"):
             read_image(pictures, 5)

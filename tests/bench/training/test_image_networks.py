@@ -155,7 +155,7 @@ def begun(options, resources):
     config = pretrained.vit_configuration("vit-b32", options, resources)
     with torch.device("meta" if options is FULL else "cpu"):
         model = pretrained.build_image_network("vit-b32", options, config).eval()
-    return pretrained.load_pretrained_weights(model, "vit-b32", options, resources)
+    return pretrained.load_pretrained_weights(model, "vit-b32", resources)
 
 
 def test_layers_of_vit_are_its_hidden_states(resources):

@@ -237,7 +237,7 @@ class Style(NamedTuple):
     @property
     def note(self) -> str:
         """The tooltip of the name."""
-        distance_note = ", a distance: drawn as 1 − value / the largest of the diagram"
+        distance_note = ", a distance: drawn as 1 − value / the largest of its curve"
         return f"{self.spec}{distance_note if self.is_distance else ''}"
 
 

@@ -50,7 +50,9 @@ def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
     NF4).
     """
     if bits < 2:
-        raise ValueError(f"rounded: bits must be at least 2, one of which is the sign; got {bits}")
+        raise ValueError(
+            f"quantize_weights: bits must be at least 2, one of which is the sign; got {bits}"
+        )
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         weights = value.astype(np.float64)
@@ -78,7 +80,7 @@ def add_low_rank_adapters(
     on some matrices only.
     """
     if rank < 1:
-        raise ValueError(f"adapted: rank must be at least 1; got {rank}")
+        raise ValueError(f"add_low_rank_adapters: rank must be at least 1; got {rank}")
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         draw = generator(seed, *labels, name, rank, repr(float(scale)))

@@ -22,7 +22,7 @@ def shift_graph(
 
     Raises ``ValueError`` for an unknown shift or severity.
     """
-    check_shift("shift", "shift", name, GRAPH_SHIFTS, severity)
+    check_shift("shift_graph", "shift", name, GRAPH_SHIFTS, severity)
     if severity == 0:
         return x.copy(), edges.copy()
     change, amounts = GRAPH_SHIFTS[name]

@@ -37,7 +37,7 @@ def stress_sentences(
     not fit the sentences or the cues, and for ``"misleading"`` with a single class, or with a class
     without cues.
     """
-    check_shift("stressed", "stress test", name, TEXT_STRESSES, severity)
+    check_shift("stress_sentences", "stress test", name, TEXT_STRESSES, severity)
     _check_task(sentences, labels, name, cues)
     if severity == 0:
         return [list(words) for words in sentences]
@@ -51,19 +51,23 @@ def _check_task(
 ) -> None:
     indices = [i for i, words in enumerate(sentences) if not len(words)]
     if indices:
-        raise ValueError(f"stressed: sentence {indices[0]} has no words; leave such sentences out")
+        raise ValueError(
+            f"stress_sentences: sentence {indices[0]} has no words; leave such sentences out"
+        )
     if len(labels) != len(sentences):
         raise ValueError(
-            f"stressed: one label per sentence is needed; got {len(labels)} for {len(sentences)}"
+            f"stress_sentences: one label per sentence is needed; got {len(labels)} for "
+            f"{len(sentences)}"
         )
     if name in ("misleading", "masking") and any(not 0 <= int(k) < len(cues) for k in labels):
         raise ValueError(
-            f"stressed: labels must be from 0 to {len(cues) - 1}, the classes that have cues"
+            f"stress_sentences: labels must be from 0 to {len(cues) - 1}, the classes that have "
+            "cues"
         )
     if name == "misleading" and (len(cues) < 2 or not all(map(len, cues))):
         counts = [len(words) for words in cues]
         raise ValueError(
-            "stressed: 'misleading' needs cues of two or more classes; numbers of cues are "
+            "stress_sentences: 'misleading' needs cues of two or more classes; numbers of cues are "
             f"{counts}"
         )
 

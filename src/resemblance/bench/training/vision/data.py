@@ -57,7 +57,8 @@ def read_image(pictures: Pictures, place: int) -> Any:
     except (*BROKEN_IMAGE_ERRORS, image_module.DecompressionBombError) as error:
         reason = str(error) or type(error).__name__
         raise ValueError(
-            f"{image} is not a JPEG that can be read ({reason}); copy it again from the data set"
+            f"{image} is not a JPEG or PNG image that can be read ({reason}); copy the file again "
+            "from the data set"
         ) from error
 
 

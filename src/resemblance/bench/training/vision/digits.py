@@ -87,7 +87,7 @@ def split_digits(images: int) -> DigitSplit:
     call. Images are (n, 1, 8, 8) from 0 to 1."""
     x, y = _shuffled_digits()
     if not 0 < images < len(y):
-        raise ValueError(f"digits: images must be between 1 and {len(y) - 1}; got {images}")
+        raise ValueError(f"split_digits: images must be between 1 and {len(y) - 1}; got {images}")
     return DigitSplit(x[images:], y[images:], x[:images], y[:images])
 
 

@@ -152,7 +152,7 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
     with seeded_torch(recipe.seed, "vision", recipe.name, device=device):
         model = build_image_network(recipe.architecture, recipe.options, config)
         if recipe.architecture in VIT_NAMES:
-            model = load_pretrained_weights(model, recipe.architecture, recipe.options, resources)
+            model = load_pretrained_weights(model, recipe.architecture, resources)
         feed = training_feed(recipe, task, side)
         train_image_model(recipe, model.to(device), feed, resources)
     return weights_as_arrays(model)

@@ -237,11 +237,9 @@ def vit_configuration(
     return read_pretrained_part(transformers.ViTConfig, folder, remedy, local_files_only=True)
 
 
-def load_pretrained_weights(
-    model: Any, architecture: str, options: Mapping[str, Any], resources: TrainingEnvironment
-) -> Any:
+def load_pretrained_weights(model: Any, architecture: str, resources: TrainingEnvironment) -> Any:
     """Load pretrained weights into a model, in place, except into the classifier, and return the
-    model. ``options`` have no effect.
+    model.
 
     The weights come from ``vision/models/vit-base-patch32-224-in21k`` in the data folder
     (``vit-large-...`` for ViT-L/32), in the format of ``save_pretrained`` of transformers. If

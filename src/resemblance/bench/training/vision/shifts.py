@@ -25,19 +25,19 @@ def corrupt_images(
     Raises ``ValueError`` for an unknown corruption or severity, and for images that are not (n,
     height, width) of numbers from 0 to 1 in floating point.
     """
-    check_shift("corrupt", "corruption", name, IMAGE_CORRUPTIONS, severity)
+    check_shift("corrupt_images", "corruption", name, IMAGE_CORRUPTIONS, severity)
     if np.ndim(images) != 3:
         raise ValueError(
-            f"corrupt: images must be (n, height, width); got shape {np.shape(images)}"
+            f"corrupt_images: images must be (n, height, width); got shape {np.shape(images)}"
         )
     if not isinstance(images, np.ndarray) or images.dtype.kind != "f":
         kind = getattr(images, "dtype", type(images).__name__)
         raise ValueError(
-            "corrupt: images must be floating point from 0 to 1, such as pixels / 255.0; got "
-            f"{kind}"
+            "corrupt_images: images must be floating point from 0 to 1, such as pixels / 255.0; "
+            f"got {kind}"
         )
     if not (images.min(initial=0.0) >= 0 and images.max(initial=1.0) <= 1):  # false for NaN, too
-        raise ValueError("corrupt: images must be between 0 and 1, without NaN")
+        raise ValueError("corrupt_images: images must be between 0 and 1, without NaN")
     if severity == 0:
         return images.copy()
     change, amounts = IMAGE_CORRUPTIONS[name]
