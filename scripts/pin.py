@@ -6,6 +6,7 @@ A pin changes only in a commit with a reason. A file without changes is not writ
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -33,4 +34,10 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    names = [*pins.SECTIONS, "pages"]
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(names))
+    chosen = parser.parse_args().sections
+    if unknown := set(chosen) - set(names):
+        parser.error(f"no section {', '.join(sorted(unknown))}; sections: {', '.join(names)}")
+    main(chosen)

@@ -70,8 +70,9 @@ def published_section(rows: Sequence[RankRow]) -> Section:
     entries = ((r.label, r.ours, r.published, r.position, r.position_published) for r in rows)
     table = Table.of([dict(zip(HEADS, row)) for row in entries], "ours", "Mean ranks")
     about = (
-        "Mean ranks of the measures that the paper has too; its ranks are over other models, data "
-        f"sets and cells. {agreement_text(rows)}"
+        "Mean ranks of the measures that the paper has too, among all measures of the run (a claim "
+        "ranks the measures of the paper among each other); the published ranks are over other "
+        f"models, data sets and cells. {agreement_text(rows)}"
     )
     return Section("published", "Published ranks", about.strip(), (table,))
 

@@ -69,7 +69,7 @@ def test_a_sentence_has_both_intervals_and_a_measure_with_nearly_the_same_scores
     verdicts = (verdict,) * 9 + (verdict._replace(equals=()),)
     measure = MeasureVerdicts("mine", "Mine", "CKA", verdicts, 1.0, None)
     words = verdict_sentences(measure)
-    assert "+0.04 (0.01 to 0.08 alone, −0.04 to 0.12 together with all measures)" in words
+    assert "+0.04 (0.01 to 0.08) as a single comparison, not shown together with all" in words
     assert "Same scores as RSA in 9 of 10 questions" in words
     ranked = RankedMeasures((measure, measure), (), "No network differs.")
     assert {record["holds_together"] for record in ranked.records()} == {False}

@@ -31,7 +31,7 @@ from .trial import (
 TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
 SELF = "X"  # X as its own partner
 UNKNOWN_CLAIM = "unknown"  # of a plain function
-USUAL_RANGES = ((0, 1), (-1, 1), (0, np.inf), (-np.inf, 0), (-np.inf, np.inf))
+SAFE_RANGES = ((0, np.inf), (-np.inf, 0), (-np.inf, np.inf))  # no data prove a finite bound
 UNCLAIMED_HINT = "holds on all generic data: declare the property, so that users can search for it"
 STREAMABLE_HINT = "holds on all generic data: a claim of it lets the measure be streamed"
 SCALE_SAFE_HINT = "; the intermediates points.unit and points.unit_rows are safe at every scale"
@@ -83,7 +83,7 @@ def declaration(trial: CheckContext, outcomes: Iterable[Outcome]) -> str:
     words += [f"invariant_to={{{', '.join(map(repr, needed))}}}"] if needed else []
     words += [f"{name}=False" for name in ("symmetric", "identity") if name not in held]
     words += ["needs_pairing=False"] if "needs no pairing" in held else []
-    return f"@rs.measure({', '.join(words)}, differentiable=False)"
+    return f"@rs.measure({', '.join(words)}, differentiable=False)  # range: set known bounds"
 
 
 def _implied_by_others(name: str, names: Set[str]) -> set[str]:
@@ -92,12 +92,12 @@ def _implied_by_others(name: str, names: Set[str]) -> set[str]:
 
 
 def _fitting_range(trial: CheckContext) -> tuple[float, float]:
-    """Return the narrowest range of ``USUAL_RANGES`` with all values of generic pairs."""
+    """Return the narrowest range of ``SAFE_RANGES`` with all values of generic pairs."""
     replies = partner_outcomes(trial, trial.entry.range)
     values = [reply.value for _, _, reply in replies if np.isfinite(reply.value)]
     return next(
         ends
-        for ends in USUAL_RANGES
+        for ends in SAFE_RANGES
         if not any(is_outside_range(v, ends, trial.rounding) for v in values)
     )
 

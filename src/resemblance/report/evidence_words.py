@@ -279,8 +279,11 @@ def describe_caveats(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
-    """Name the method behind the intervals of a measure, for example "jackknife over samples"."""
-    kind, values, _ = evidence.parts[info.spec]
+    """Name the method behind the intervals of a measure, for example "jackknife over samples", or
+    the reason why no pair has an interval."""
+    kind, values, failures = evidence.parts[info.spec]
+    if failures and np.isnan(values).all():
+        return f"none: {failures[0].reason.removeprefix('no interval: ')}"
     if kind == "left_out":
         return "jackknife over samples"
     unit = "samples" if evidence.design.whole_blocks is None else "blocks"

@@ -329,7 +329,7 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
         yield f"Shown without a verdict: {join_words(shown_scores)}."
     yield from _missing_answers_lines(by_verdict.get("no score", ()))
     if best := [v for v in measure.verdicts if v.may_be_best]:
-        yield f"It may be the best measure to tell {_words_of(best)}."
+        yield f"Not shown to be behind the best measure at telling {_words_of(best)}."
     for v in measure.verdicts:
         if v.score is None or v.size_alone is None or v.difference is None:
             continue
@@ -353,14 +353,21 @@ def _missing_answers_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]
 
 
 def _both_intervals(verdict: QuestionVerdict) -> str:
-    """Return the difference with both intervals: "+0.04 (0.01 to 0.08 alone, −0.03 to 0.12 together
-    with all measures)"; "" without a difference."""
+    """Return the difference with both intervals: "+0.04 (0.01 to 0.08 alone, 0.01 to 0.09 together
+    with all measures)", or "+0.04 (0.01 to 0.08) as a single comparison, not shown together with
+    all measures (−0.03 to 0.12)"; "" without a difference."""
     if verdict.difference is None:
         return ""
-    ends = f"{format_ends(verdict.difference)} alone"
-    if verdict.together is not None:
-        ends += f", {format_ends(verdict.together)} together with all measures"
-    return f"{format_difference(verdict.difference)} ({ends})"
+    difference, alone = format_difference(verdict.difference), format_ends(verdict.difference)
+    if verdict.together is None:
+        return f"{difference} ({alone})"
+    together = format_ends(verdict.together)
+    if verdict.holds_together:
+        return f"{difference} ({alone} alone, {together} together with all measures)"
+    return (
+        f"{difference} ({alone}) as a single comparison, not shown together with all measures "
+        f"({together})"
+    )
 
 
 def _words_of(verdicts: Iterable[QuestionVerdict]) -> str:
