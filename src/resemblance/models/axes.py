@@ -45,11 +45,12 @@ class SampleAxes:
         self.is_other = False  # whether the second run changed an axis
 
     def axis(self, call: LayerCall, module: Any, shape: Sequence[int], samples: int) -> int | None:
-        """Return the sample axis of a layer output; None if the output has no sample axis.
+        """Return the sample axis of a layer output, 0 or 1; None if the output has no sample axis.
 
-        In the first batch, the options of the module or the number of samples give the axis. In the
-        second run, the axis is the axis whose length changes with the number of samples. Later
-        batches use this axis; the value is None if the length of this axis is not ``samples``.
+        ``shape``: the shape of the output. ``samples``: the number of samples in the batch. In the
+        first batch, the options of the module or the number of samples give the axis. In the second
+        run, the axis is the axis whose length changes with the number of samples. Later batches use
+        this axis; the value is None if the length of this axis is not ``samples``.
         """
         if self.few:
             return self._proven(call, shape)

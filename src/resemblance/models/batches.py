@@ -34,8 +34,8 @@ class Batch(NamedTuple):
 
 
 class ModelInputs(NamedTuple):
-    """The names of the positional arguments of a forward pass, and the number of required
-    arguments."""
+    """The names of the positional arguments of a forward pass, the number of required arguments,
+    and the dtype of the weights; None for a model without floating-point weights."""
 
     names: tuple[str, ...]
     required: int
@@ -99,8 +99,9 @@ def make_model_batch(
     A tuple or list begins with the input, or with as many inputs as the model requires. A mapping
     gives keyword arguments, without labels. A PyTorch Geometric graph is passed whole, or by the
     names of the inputs if the model takes ``x`` or ``edge_index``. ``samples`` names the entry of a
-    mapping or graph with one row per sample. NumPy arrays become tensors, floating-point arrays in
-    the precision of the weights. Raises ``ValueError`` for other kinds of batches.
+    mapping or graph with one row per sample; None for the nodes of a graph, and for ``x`` or the
+    first tensor of a mapping. NumPy arrays become tensors, floating-point arrays in the precision
+    of the weights. Raises ``ValueError`` for other kinds of batches.
     """
     raw_batch = _with_tensors(torch, raw_batch, inputs.precision)
     if isinstance(raw_batch, tuple | list) and raw_batch:
@@ -128,7 +129,8 @@ def make_model_batch(
 
 
 def as_tensor(torch: Any, array: Any, precision: Any) -> Any:
-    """Return an array as a tensor, a floating-point array in the given dtype, unless None."""
+    """Return an array or tensor as a tensor; floating-point values get the dtype ``precision``,
+    unless ``precision`` is None."""
     if not isinstance(array, torch.Tensor):
         values = np.array(array)  # in memory; the next line sets native byte order
         array = torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
@@ -136,7 +138,11 @@ def as_tensor(torch: Any, array: Any, precision: Any) -> Any:
 
 
 def _with_tensors(torch: Any, value: Any, precision: Any) -> Any:
-    """Return a batch with the NumPy arrays of numbers replaced by tensors."""
+    """Return a batch with tensors in place of NumPy arrays of numbers, floating-point arrays in the
+    dtype ``precision``.
+
+    Arrays inside a tuple, a list or a mapping are replaced too. A tuple becomes a list.
+    """
 
     def converted(entry: Any) -> Any:
         is_numeric = isinstance(entry, np.ndarray) and entry.dtype.kind in "biuf"
@@ -152,7 +158,7 @@ def _with_tensors(torch: Any, value: Any, precision: Any) -> Any:
 
 
 def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
-    """Return a copy of the last ``count`` samples of a batch.
+    """Return a new batch with copies of the last ``count`` samples of a batch.
 
     None for a count below 1 or above the number of samples, and for a batch that cannot be cut,
     such as a graph or a sparse tensor.
@@ -230,8 +236,11 @@ def _unused_masks(
     entries: Mapping[str, Any], masks: Mapping[str, np.ndarray], samples: int
 ) -> tuple[str, ...]:
     """Return a description, for messages, of each entry with a name like ``mask`` or ``lengths``
-    that is not in ``masks``. Only entries with one row per sample, or with one vector of two or
-    more values, count."""
+    that is not in ``masks``.
+
+    ``entries``: the arrays of the batch by name. ``samples``: the number of samples. Only entries
+    with one row per sample, or with one vector of two or more values, count.
+    """
     shapes = {
         name: tuple(value.shape)
         for name, value in entries.items()

@@ -115,11 +115,12 @@ def _npy_member_header(archive: zipfile.ZipFile, name: str) -> ArchiveArray:
 def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveRoles:
     """Return the roles of the arrays in an archive: representations, sample ids, or unread arrays.
 
-    The representations are the array called ``key``, or without ``key`` all arrays of numbers with
-    at least two axes, or the only array. The sample ids are the array called ``ids``, or without
-    ``ids`` an array with a usual name and one entry per sample; None without such an array. With
-    ``key``, no array counts as unread. Raises ``ValueError`` for an unknown key, and for an archive
-    without representations.
+    Representations: the array ``key``; without ``key`` all arrays of numbers with two axes or more,
+    except ``ids``; if there are none, the array of an archive with a single array. Sample ids: the
+    array ``ids``; without ``ids`` an array with a usual name and an entry per sample; else None.
+    With ``key``, no array counts as unread.
+
+    Raises ``ValueError`` if the archive has no array ``key`` or ``ids``, or no representation.
     """
     entries = list_archive_arrays(path)
     for name in (key, ids):
@@ -153,8 +154,8 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
 
 
 def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> str | None:
-    """Return the key of the array with the sample ids: a usual name, words or whole numbers, one
-    per sample.
+    """Return the key of the array with the sample ids among ``entries``: a usual name, words or
+    whole numbers, one per sample.
 
     ``counts``: the numbers of samples of the representations. The shortest key wins. None without
     such an array, or if the numbers of samples differ.
@@ -260,8 +261,11 @@ def _plain_column_cells(values: list[Any]) -> Any:
 
 @contextmanager
 def open_tensor_file(path: Path) -> Iterator[Any]:
-    """Open a safetensors file, with PyTorch if installed; raise ``ValueError``, naming the file,
-    for an unreadable file."""
+    """Open a safetensors file for a ``with`` block; the tensors are of PyTorch if installed,
+    otherwise of NumPy.
+
+    Raises ``ValueError``, naming the file, for an unreadable file.
+    """
     safetensors = import_optional("safetensors")
     framework = "np" if importlib.util.find_spec("torch") is None else "pt"
     try:

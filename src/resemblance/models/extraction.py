@@ -62,8 +62,8 @@ DEPENDENCE_KEY = "depends on"  # a cause besides the samples that changes rows
 
 
 class ExtractionPass(NamedTuple):
-    """One run of a model over the samples: the modules to watch by name, and the poolings to
-    compute."""
+    """One run of a model over the samples: the modules to watch by name, the poolings to compute,
+    and whether to keep the logits."""
 
     modules: Mapping[str, Any]
     poolings: tuple[str, ...]
@@ -375,10 +375,11 @@ def _extract_by_pooling(
     progress: Progress,
     options: Mapping[str, Any],
 ) -> ModelFeatures:
-    """Return the features of a model with a separate pooling per layer, from one run per pooling
-    word.
+    """Return the features of a model with a pooling word per layer, from one run per word.
 
-    The trait ``pooling`` is the most frequent word; another trait has the word of each layer.
+    ``pool`` maps names or patterns of layers to words; other layers have "mean". ``options``: the
+    keyword arguments of :func:`extract_loaded_model`. The trait ``pooling`` is the most frequent
+    word; the trait ``POOLING_BY_LAYER_KEY`` has the word of each layer.
     """
     modules = _requested_modules(model, layers)[1]
     check_pooling_word(pool)
@@ -408,8 +409,9 @@ def _missing_pass(
     """Return one pass over all modules that lack a pooling in a store; None if the store is
     complete.
 
-    The pass computes each pooling that a module lacks, for all modules of the pass. The pass has
-    outputs only for an empty store.
+    ``matches`` and ``modules``: the mappings of :func:`_requested_modules`. The pass computes each
+    pooling that a module lacks, for all modules of the pass. The pass has outputs only for an empty
+    store.
     """
     missing_by_pooling = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
     missing_names = set().union(*missing_by_pooling.values())
@@ -494,10 +496,12 @@ def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
 def _remaining_batches(
     samples: Samples, size: int, first_index: int = 0, digest: str = ""
 ) -> Iterator[tuple[Any, str]]:
-    """Yield each batch from number ``first_index`` on, and the fingerprint of all samples so far.
+    """Yield each batch of ``size`` samples from number ``first_index`` on, with the fingerprint of
+    all samples up to the end of the batch.
 
-    ``digest``: the fingerprint of the samples before ``first_index``. A loader cannot skip batches,
-    and yields all. The batch size does not change the fingerprint of separately read samples.
+    ``digest``: the fingerprint of the samples before ``first_index``. A loader has batches of its
+    own size, cannot skip batches, and yields all. The batch size does not change the fingerprint of
+    separately read samples.
     """
     starts = range(first_index * size, len(samples), size) if samples.read else ()
     batches = (samples.batch(start, start + size) for start in starts)

@@ -184,8 +184,8 @@ def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
 
 
 def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
-    """Return the facts of a store, with ``modules`` without the modules of layers whose files are
-    deleted or changed. The files stay unchanged."""
+    """Return new facts of a store: ``modules`` lacks the modules of layers whose files are deleted
+    or changed. The files stay unchanged."""
     modules = {}
     for pooling, names in facts.modules.items():
         files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
@@ -261,8 +261,8 @@ def merge_store_facts(
 def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Sequence[str]) -> None:
     """Move the complete arrays of a pass into a store, and write the new facts of the store.
 
-    ``ids``: the sample ids of all rows. All arrays are on disk before the facts of the pass are
-    written.
+    ``folder``: the store. ``paths``: the array files, in the folder of the pass. ``ids``: the
+    sample ids of all rows. All arrays are on disk before the facts of the pass are written.
     """
     pass_folder = paths[0].parent
     write_atomically(pass_folder / SAMPLE_IDS_FILE, json.dumps({"ids": list(ids)}) + "\n")
@@ -339,9 +339,9 @@ class GrowingArrays:
     def append(self, rows: Mapping[str, np.ndarray], digest: str, pooled: Iterable[str]) -> None:
         """Add the rows of a batch to all arrays, and replace the progress file.
 
-        ``digest``: the fingerprint of all samples so far. ``pooled``: the kinds of pooled outputs
-        in the batch. Raises ``ValueError``, and keeps the earlier batches, if the arrays, widths or
-        dtypes differ from the first batch.
+        ``rows``: by array name, (samples in the batch, d). ``digest``: the fingerprint of all
+        samples so far. ``pooled``: the kinds of pooled outputs in the batch. Raises ``ValueError``,
+        and keeps the earlier batches, if the arrays, widths or dtypes differ from the first batch.
         """
         batches, n_before, _, previous_pooled, arrays = self.written
         if batches:

@@ -41,8 +41,9 @@ def read_file_batches(
 ) -> FileBatches:
     """Return the layers in files and folders in batches, for :meth:`resemblance.Stream.update`.
 
-    ``batch_size``: samples per batch. ``parts``: each path holds all layers, for a part of the
-    samples. ``column`` and ``ids``: as in :func:`read_files`.
+    ``batch_size``: samples per batch. ``parts``: whether each path holds all layers for a part of
+    the samples; otherwise the paths together hold the layers for all samples. ``column`` and
+    ``ids``: as in :func:`read_files`.
 
     Raises ``ValueError`` as :func:`read_files` does, and for layers with different numbers of
     samples.

@@ -49,9 +49,9 @@ POOL_BY_AXES: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: 
 
 
 class StoredArray(NamedTuple):
-    """An array in a file: a name; a longer name, used if two names are equal; the key of the array
-    in an archive or table; and the sample ids, or the name of the table column with the sample
-    ids."""
+    """An array in a file: a name; a longer name, used if two names are equal; the file; the key of
+    the array in an archive or table; and the sample ids, or the name of the table column with the
+    sample ids."""
 
     name: str
     longer: str
@@ -69,8 +69,8 @@ class InputLocation(NamedTuple):
 
 
 class ReadRequest(NamedTuple):
-    """What to read from all files: the key of an array or column, and the key of the ids.
-    ``left_out`` collects the unread arrays, by file."""
+    """The key of the array or column to read from all files, and the key of the ids; None for the
+    defaults of each file. ``left_out`` collects the unread arrays, by file."""
 
     column: str | None
     ids: str | None
@@ -140,7 +140,8 @@ def read_recordings(paths: Iterable[str | Path]) -> dict[str, np.ndarray]:
 
 
 def _named_arrays(paths: Iterable[str | Path], request: ReadRequest) -> dict[str, StoredArray]:
-    """Return the arrays in files and folders by unique names, in the given order."""
+    """Return the arrays in files and folders by unique names, in the given order; warn of unread
+    arrays. Raises ``ValueError`` for an array given twice."""
     arrays = [array for path in paths for array in _arrays_at(Path(path), request)]
     if request.left_out:
         warn(format_unread_arrays(*next(iter(request.left_out.items())), len(request.left_out)))
@@ -209,8 +210,8 @@ def _holds_features(folder: Path) -> bool:
 
 
 def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
-    """Return the layer with a key, "model/layer" or "layer"; raise ``ValueError`` for no match, and
-    for matches in several models."""
+    """Return a list with the one layer that has a key, "model/layer" or "layer"; raise
+    ``ValueError`` for no match, and for matches in several models."""
     matches = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
     if len(matches) != 1:
         count_phrase = f"{len(matches)} layers" if matches else "no layer"

@@ -185,7 +185,8 @@ def _results_by_batch(
 ) -> Iterator[dict[str, BatchResult]]:
     """Yield the results of all models, by model name, for each batch.
 
-    ``modules``: the watched modules, by model name. ``options`` go to :func:`rows_of_batch`.
+    ``modules``: the watched modules, by model name and then by module name. ``options`` go to
+    :func:`rows_of_batch`.
     """
     torch = import_optional("torch")
     check_pooling_word(pool)
@@ -234,8 +235,9 @@ def _joined_layers(
     """Return one array over all batches per layer, or per call of a layer with several calls per
     batch.
 
-    ``lenient``: leave out the calls that some batches lack, with a warning; otherwise raise
-    ``ValueError``. Also raises ``ValueError`` if no call is in all batches.
+    ``batches``: for each batch, the rows by layer and number of the call. ``lenient``: leave out
+    the calls that some batches lack, with a warning; otherwise raise ``ValueError``. Also raises
+    ``ValueError`` if no call is in all batches.
     """
     common_calls = set.intersection(*(set(rows) for rows in batches))
     partial_calls = sorted(set().union(*batches) - common_calls)

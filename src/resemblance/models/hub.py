@@ -46,10 +46,11 @@ TOWER_BY_KIND = {"texts": "text_model", "images": "vision_model"}
 def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     """Return a transformers model in evaluation mode, its processor, and recorded facts.
 
-    ``name``: a folder, or a name in the hub. ``kind``: the kind of the samples; None if unknown. A
-    model of texts and images gives only the tower for the samples, and an encoder-decoder model
-    only the encoder. Code in a repository never runs. Raises ``ValueError`` when the files cannot
-    be read, or lack weights.
+    ``name``: a folder, or a name in the hub. ``kind``: the kind of the samples, such as "texts" or
+    "images"; None if unknown. A model of texts and images gives only the tower for the samples, and
+    an encoder-decoder model only the encoder. The processor is None if the samples need none. Code
+    in a repository never runs. Raises ``ValueError`` when the files cannot be read, or lack
+    weights.
     """
     transformers = import_optional("transformers")
     is_folder = Path(name).is_dir()
@@ -100,8 +101,8 @@ def _check_model_exists(name: str) -> None:
 def read_sample_processor(
     transformers: Any, name: str, kind: str | None, model: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the processor for samples of a kind, and recorded facts; (None, {}) if the model needs
-    no processor for the kind.
+    """Return the processor for samples of a kind ("texts", "images" or "arrays" of sound), and
+    recorded facts; (None, {}) if the model needs no processor for the kind.
 
     If the kind is None, the files in the folder show the kind: texts, or images. For texts, the
     function checks the tokenizer, and applies the length limit of sentence-transformers. The facts
@@ -166,8 +167,8 @@ LoadedHubModel = tuple[Any, Any, dict[str, Any]]
 
 
 def load_timm_model(name: str, kind: str | None) -> LoadedHubModel:
-    """Return a pretrained timm model, the function that makes a batch of images, and recorded
-    facts."""
+    """Return a pretrained timm model, the function that makes a batch tensor from a list of images,
+    and recorded facts. ``kind`` is ignored."""
     model = _create_pretrained_model("timm", "create_model", name, pretrained=True)
     data = importlib.import_module("timm.data")
     transform = data.create_transform(**data.resolve_data_config({}, model=model))
@@ -179,8 +180,8 @@ def load_timm_model(name: str, kind: str | None) -> LoadedHubModel:
 
 
 def load_torchvision_model(name: str, kind: str | None) -> LoadedHubModel:
-    """Return a torchvision model with its default weights, the function that makes a batch of
-    images, and recorded facts."""
+    """Return a torchvision model with its default weights, the function that makes a batch tensor
+    from a list of images, and recorded facts. ``kind`` is ignored."""
     model = _create_pretrained_model("torchvision.models", "get_model", name, weights="DEFAULT")
     weights = importlib.import_module("torchvision.models").get_model_weights(name).DEFAULT
     transform = weights.transforms()

@@ -354,8 +354,9 @@ def _describe_variable(
     or a hook assigns or fills; otherwise the value, without attributes that the function assigns or
     fills.
 
-    ``names``: the names in the code of the function. Of a user module, only members with these
-    names count.
+    ``written_paths``: the assigned and filled variables, ("x",), and attributes, ("x", "y") for
+    ``x.y``. ``names``: the names in the code of the function. Of a user module, only members with
+    these names count.
     """
     if (name,) in written_paths or (id(value), "") in registry.state:
         yield type(value).__qualname__

@@ -200,8 +200,8 @@ def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel
 
 
 def _near_folder_hint(path: Path) -> str:
-    """Return the part of an error message that says why a path is no model, or names a similar
-    path; "" if nothing similar exists."""
+    """Return the end of an error message: why an existing path is no model, or a similar path for a
+    missing path; "" for a missing path without a similar path."""
     if (path / ADAPTER_CONFIG_FILE).is_file():
         base = "its base"
         with suppress(ValueError, AttributeError):  # no JSON, or no object

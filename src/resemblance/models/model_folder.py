@@ -104,7 +104,7 @@ def read_model(
 ) -> tuple[ModelFeatures, ...]:
     """Return the features of the model in a folder, once per pooling; see :func:`read_models`.
 
-    ``defaults``: the traits that the folder lacks. With {}, no trait is added.
+    ``defaults``: the values of traits that the folder lacks. With {}, no trait is added.
     """
     folder = Path(folder)
     traits = _read_traits(folder)
@@ -149,7 +149,8 @@ def write_model(
     """Write a trained model to a folder for :func:`read_model`, completely or not at all.
 
     ``traits.json`` contains ``traits``, the measured accuracies, and the record of each file: the
-    checksum and, for a layer, the fingerprint. ``weights.npz`` contains ``state``, the weights.
+    checksum and, for a layer, the fingerprint. ``weights.npz`` contains ``state``, the weights by
+    name.
     """
     arrays = {
         f"{pooling}.{layer}": array
@@ -418,8 +419,8 @@ def _optional_array_path(path: Path, verify: Verify) -> np.ndarray | None:
 
 
 def _check_array_file(path: Path, verify: Verify) -> Path:
-    """Return the path of an array, after a check that the array is readable and, if ``verify`` asks
-    for the check, matches its checksum."""
+    """Return the path of an array, after a check that the array is readable and, if ``verify`` is
+    True or "changed" (see :func:`read_models`), undamaged."""
     if not path.is_file():
         raise ValueError(f"{path} is missing")
     if verify and not is_undamaged(path, read=verify is True):

@@ -74,8 +74,12 @@ def check_called(
 
 
 def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[str, str]:
-    """Return the pooling word of each module; raise ``ValueError`` for a pattern in ``pool`` that
-    matches no module."""
+    """Return the pooling word of each module by name; raise ``ValueError`` for a pattern in
+    ``pool`` that matches no module.
+
+    ``pool``: words by name or pattern of modules; other modules have "mean". ``modules``: the
+    names.
+    """
     names = list(modules)
     for pattern in pool:
         if not match_module_names(pattern, names):
@@ -105,8 +109,8 @@ def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
 
 
 def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
-    """Return the names of the modules that match the patterns; raise ``ValueError`` for a pattern
-    without a match."""
+    """Return the names of the modules that match the patterns, in the order of the patterns; raise
+    ``ValueError`` for a pattern without a match. ``modules``: the names of all modules."""
     names = list(modules)
     pattern_list = [patterns] if isinstance(patterns, str) else patterns
     return [
@@ -148,6 +152,8 @@ def _is_called_by_model(module: Any) -> bool:
 
 
 def match_module_names(pattern: str, names: Iterable[str]) -> list[str]:
+    """Return the name that equals a pattern, otherwise the names that match the pattern; [] without
+    a match. Wrappers in the pattern, such as ``module``, may be missing in the names."""
     names = list(names)
     for variant in dict.fromkeys((pattern, without_wrappers(pattern))):
         if variant in names:
@@ -359,7 +365,8 @@ def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:
 
 
 def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
-    """Return whether a module is in a list, has submodules, and is no list of larger modules."""
+    """Return whether a module is in a list, has submodules, and is no list of larger modules.
+    ``modules``: all modules by name."""
     parent = modules.get(name.rpartition(".")[0])
     if not _is_list(parent) or not callable_parts(module):
         return False
@@ -379,8 +386,11 @@ def _is_list(module: Any) -> bool:
 
 
 def _embedding_names(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> Iterator[str]:
-    """Yield the embeddings of a transformers model, at most one per list of blocks; yield nothing
-    for other models."""
+    """Yield the names of the embedding modules of a transformers model, at most one per list of
+    blocks; yield nothing for other models.
+
+    ``modules``: all modules by name. ``blocks``: the names of the blocks.
+    """
     if not (hasattr(module, "config") or type(module).__name__ == ONNX_SCOPE_TYPE):
         return
     for ancestor in dict.fromkeys(name.rpartition(".")[0] for name in blocks):

@@ -77,10 +77,11 @@ def rows_of_batch(
 ) -> BatchResult:
     """Call the model once and return the rows of the watched modules for each pooling.
 
-    ``pools``: poolings by any name. ``lenient``: leave out an output that does not begin with a
-    tensor with a row per sample. ``outputs``: keep the logits. ``convert``: the conversion of a
-    tensor to an array, by default to NumPy. ``axes``: the known axes of layer outputs, updated in
-    the first batch.
+    ``modules``: the watched modules by name. ``pools``: poolings by any name; ``rows`` of the
+    result has the same names. ``lenient``: leave out an output that does not begin with a tensor
+    with a row per sample. ``outputs``: keep the logits. ``convert``: the conversion of a tensor to
+    an array, by default to NumPy. ``axes``: the axes of layer outputs in earlier batches, updated
+    in the first batch.
 
     Raises ``ValueError`` for a layer that cannot become one row per sample, and for a model with a
     failing forward pass.
@@ -144,10 +145,11 @@ class _LayerReader:
         self.other_rows: dict[str, tuple[int, ...]] = {}  # shapes of layers left out for their rows
 
     def tensor(self, call: tuple[str, int], module: Any, arguments: Any, result: Any) -> Any:
-        """Return the tensor that an output is or begins with, sample axis first.
+        """Return the tensor that ``result`` is or begins with, sample axis first.
 
-        An output without such a tensor raises ``ValueError``, or gives None if the reader is
-        lenient.
+        ``call``: the layer, and the number of the call. ``arguments``, ``result``: of this call of
+        ``module``. An output without such a tensor raises ``ValueError``, or gives None if the
+        reader is lenient.
         """
         layer = call[0]
         if self.lenient and any(type(x).__name__ == "Parameter" for x in arguments[:1]):
@@ -177,8 +179,8 @@ class _LayerReader:
         return tensor.transpose(0, axis) if axis else tensor
 
     def pooled(self, values: Any, layer: str, module: Any, pooling: str) -> Any:
-        """Return the values of a layer as one row per sample, and note uncertain axes or
-        padding."""
+        """Return the values of a layer, sample axis first, as new rows (n, d); note uncertain axes
+        or padding in ``notes``."""
         if values.ndim in POOLED_FORMS:
             self.forms.add(POOLED_FORMS[values.ndim])
         mask, shape = None, tuple(values.shape)

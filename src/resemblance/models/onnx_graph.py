@@ -350,10 +350,12 @@ def _floating_source(nodes: Sequence[OnnxNode], number: int) -> int:
 
 
 def _end_of_sum(nodes: Sequence[OnnxNode], sums: Sequence[int], sources: Sequence[int]) -> int:
-    """Return the node after the last residual sum at the place where the earlier residual
-    connections begin: after the same operators, such as an activation.
+    """Return the number of the node that ends the last residual connection: the node after the last
+    sum and the same operators, such as an activation, as at the place where the earlier connections
+    begin.
 
-    Without such operators, return the last sum.
+    ``sums``: the numbers of the residual sums. ``sources``: the numbers of the nodes where the
+    connections begin. Without such operators, return the last sum.
     """
     operators: list[str] = []
     number = sources[-1]

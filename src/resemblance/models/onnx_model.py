@@ -31,11 +31,12 @@ EXTERNAL_FOLDER_KEY = "session.model_external_initializers_file_folder_path"
 
 
 def read_onnx_model(file: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the model in an ONNX file as a module, the processor of samples, and recorded facts.
+    """Return the model in an ONNX file as a module, the processor of samples (None if there is
+    none), and recorded facts.
 
-    The processor comes from the folder of the file, or from the folder above a folder ``onnx``.
-    ONNX files hold a graph of operators, and no code. Raises ``ValueError`` for other files, and
-    for missing weights.
+    ``kind``: the kind of the samples, such as "texts"; None if unknown. The processor comes from
+    the folder of the file, or from the folder above a folder ``onnx``. ONNX files hold a graph of
+    operators, and no code. Raises ``ValueError`` for other files, and for missing weights.
     """
     require_packages("onnx", "onnxruntime", "torch")
     path = Path(file)
@@ -100,7 +101,7 @@ def _add_scopes(root: Any, names: Sequence[str]) -> Any:
 
 @cache
 def _scope_class() -> Any:
-    """Return the class of a layer of an ONNX file: the input and the result are the value."""
+    """Return the class of a layer of an ONNX file: a module that returns the input unchanged."""
     torch: Any = import_optional("torch")
 
     class OnnxScope(torch.nn.Module):  # type: ignore[misc]
@@ -112,8 +113,8 @@ def _scope_class() -> Any:
 
 @cache
 def _onnx_model_class() -> Any:
-    """Define the torch module that runs an ONNX file by onnxruntime. ``torch`` is imported at the
-    first call."""
+    """Return the torch module class that runs an ONNX file by onnxruntime. ``torch`` is imported at
+    the first call."""
     torch: Any = import_optional("torch")
 
     class OnnxModel(torch.nn.Module):  # type: ignore[misc]

@@ -252,8 +252,12 @@ def _patched_predictions(
     batch_size: int,
     progress: Progress,
 ) -> dict[str, np.ndarray]:
-    """Return the predicted classes (n,) of two models by name, and, by layer name, of the first
-    model with this layer of the second."""
+    """Return the predicted classes (n,) of ``one`` and ``other`` by model name, and of the patched
+    ``one`` by layer name.
+
+    A patch of a layer in ``names`` replaces the output of the layer by the output of the same layer
+    in ``other`` for the same samples. Weights do not change.
+    """
     torch = import_optional("torch")
     inputs, batches = find_model_inputs(one.module), _batches(one, samples, batch_size)
     total = len(batches) if samples.read else None
@@ -278,7 +282,8 @@ def _patched_predictions(
 
 
 def _predict(model: LoadedModel, batch: Batch) -> np.ndarray:
-    """Return the predicted classes of a batch; an in-place operation does not change the batch."""
+    """Return the predicted classes of a batch, (n,); an in-place operation of the model does not
+    change the batch. Raises ``ValueError`` for a model without logits of two or more classes."""
     arguments, keywords = copy.deepcopy((batch.arguments, batch.keywords))
     result = model.module(*arguments, **keywords)
     logits = model_logits(result, batch.samples)

@@ -33,12 +33,13 @@ MODEL_PAIR_FORMS = {"texts": "(model, tokenizer)", "images": "(model, image_proc
 def find_batch_preparation(
     module: Any, processor: Any, samples: Samples | None, name: str
 ) -> BatchPreparation:
-    """Return the function that makes a batch from samples, and the facts to record; (None, {}) for
-    batches and graphs.
+    """Return the function that makes a batch from a list of samples, and the facts to record;
+    (None, {}) for batches and graphs.
 
-    ``samples``: None if unknown. Raises ``ValueError`` for samples that the processor cannot read,
-    for texts or images without processor, and for a tokenizer with ids unknown to the model. Warns
-    about texts if the tokenizer does not know most of their tokens.
+    ``processor``: a tokenizer, a processor, or a function; None for none. ``samples``: None if
+    unknown. ``name``: the model in messages. Raises ``ValueError`` for samples that the processor
+    cannot read, for texts or images without processor, and for a tokenizer with ids unknown to the
+    model. Warns about texts if the tokenizer does not know most of their tokens.
     """
     kind = None if samples is None else samples.kind
     if kind in ("batches", "graph"):

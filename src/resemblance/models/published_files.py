@@ -34,8 +34,8 @@ def find_dataset_folder(folder: Path, origin: DatasetOrigin) -> Path | None:
 
 
 def require_dataset_folder(folder: Path, origin: DatasetOrigin, note: str = "") -> Path:
-    """Return the folder of a data set below the data folder; raise ``ValueError``, with ``note``,
-    if there is no folder."""
+    """Return the folder of a data set below the data folder ``folder``; raise ``ValueError`` if
+    there is no folder. ``note``: the end of the message."""
     dataset_folder = find_dataset_folder(folder, origin)
     if dataset_folder is None:
         path = folder / origin.folders[0] / origin.file
@@ -47,8 +47,8 @@ def require_dataset_folder(folder: Path, origin: DatasetOrigin, note: str = "") 
 
 @contextmanager
 def naming_dataset_file(path: Path, origin: DatasetOrigin) -> Iterator[Path]:
-    """Yield the path; turn any error from a missing or damaged file into a ``ValueError`` that
-    names the file and its origin."""
+    """Yield the path to a ``with`` block; turn any error in the block, and a missing file, into a
+    ``ValueError`` that names the file and its origin."""
     if not path.is_file():
         raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
     try:

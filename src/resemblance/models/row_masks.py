@@ -15,10 +15,11 @@ from .samples import Samples
 
 
 def kept_row_numbers(function: str, mask: Any, samples: Samples, n: int) -> np.ndarray | None:
-    """Return the numbers of the kept rows out of ``n`` rows; None for all rows.
+    """Return the numbers of the kept rows out of ``n`` rows, (n_kept,); None for all rows.
 
-    ``mask``: the name of a mask of a graph, n booleans, or numbers of rows. Raises ``ValueError``,
-    naming the function, for an unknown mask or row.
+    ``function``: the name of the function in messages. ``mask``: the name of a mask of a graph, n
+    booleans, or numbers of rows; None for all rows. Raises ``ValueError`` for an unknown mask or
+    row.
     """
     if mask is None:
         return None

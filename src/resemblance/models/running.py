@@ -92,7 +92,7 @@ def uncompiled_function(value: Any) -> Any:
 
 def digest_tensors(values: Mapping[str, Any]) -> str:
     """Return the fingerprint of tensors by name, in any layout, including tensors in packed
-    weights."""
+    weights. Values other than tensors do not count."""
     return digest_arrays(
         part for name, value in values.items() for part in _plain_tensors(name, value)
     )

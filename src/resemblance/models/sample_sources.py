@@ -189,7 +189,8 @@ def _samples_from_cora(folder: Path) -> Samples:
 
 
 def samples_from_object(data: Any, column: str | None) -> Samples:
-    """Return the samples in a Python object; see :func:`resemblance.models.load_samples`."""
+    """Return the samples in a Python object; see :func:`resemblance.models.load_samples`.
+    ``column``: the column of a table; None for the usual columns."""
     if isinstance(data, Samples):
         return data
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
@@ -223,8 +224,8 @@ def is_image(value: Any) -> bool:
 
 
 def samples_from_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
-    """Return an array or tensor with a row per sample as samples; an array of texts becomes
-    texts."""
+    """Return an array or tensor with a row per sample as samples; an array of texts becomes texts.
+    ``facts``: added to the recorded facts."""
     shape = tuple(array.shape)
     kind = getattr(array.dtype, "kind", "f")
     if kind in "UT" or (kind == "O" and len(shape) == 1):
@@ -332,8 +333,8 @@ def _samples_from_items(data: Any) -> Samples:
 
 
 def select_samples(samples: Samples, positions: Sequence[int], facts: Mapping[str, Any]) -> Samples:
-    """Return the samples at the given positions, in the order of the positions, with ``facts``
-    added."""
+    """Return new samples: the samples at the given positions, in the order of the positions, with
+    ``facts`` added to the recorded facts. The content is still read when needed."""
 
     def read(start: int, stop: int) -> Any:
         entries = [samples.batch(i, i + 1)[0] for i in positions[start:stop]]

@@ -35,8 +35,9 @@ class Samples:
     sample, if samples have names. ``labels``: the class of each sample, as a whole number.
     ``count``: the number of samples; None if unknown before all batches are read. ``places``: the
     positions of selected samples, among ``total`` samples. ``facts``: recorded facts about the
-    source, for JSON. ``read``, ``stream``, ``digest`` and ``keys``: the functions behind ``batch``,
-    ``batches``, ``fingerprint`` and ``distinct``.
+    source, for JSON. ``read(start, stop)``, ``stream()``, ``digest(count)`` for the first ``count``
+    samples and ``keys(positions)``: the functions behind ``batch``, ``batches``, ``fingerprint``
+    and ``distinct``.
     """
 
     kind: SampleKind
@@ -89,7 +90,7 @@ class Samples:
 
 def validate_texts(texts: Iterable[Any], source: str, noun: str = "sample") -> list[str]:
     """Return texts as a list; raise ``ValueError`` for no text, for an entry other than a text, and
-    for a blank text."""
+    for a blank text. ``source`` and ``noun``: the list and an entry in messages."""
     checked = list(texts)
     if not checked:
         raise ValueError(f"load_samples: {source} holds no text")

@@ -53,12 +53,13 @@ LOAD_BY_FUNCTION_REMEDY = (
 
 
 def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any]]:
-    """Return the model in a file of ``torch.export.save``, with its original modules.
+    """Return the model in a file of ``torch.export.save``, with its original modules; None, for no
+    processor; and recorded facts.
 
-    Raises ``ValueError`` for other files. TorchScript does not show the outputs of its layers.
-    Pickles of whole models would run code, and pickles of weights lack the model. An export with
-    compiled libraries, with pickled objects, or with sizes that are more than arithmetic is refused
-    as well, because reading would run code.
+    ``kind`` is ignored. Raises ``ValueError`` for other files. TorchScript does not show the
+    outputs of its layers. Pickles of whole models would run code, and pickles of weights lack the
+    model. An export with compiled libraries, with pickled objects, or with sizes that are more than
+    arithmetic is refused as well, because reading would run code.
     """
     path = Path(file)
     if path.suffix != ".pt2":
@@ -131,8 +132,11 @@ def _check_values(value: Any, key: str = "") -> None:
 
 
 def _is_arithmetic(text: str) -> bool:
-    """Return whether an expression only computes with numbers and symbols; False for an invalid
-    expression."""
+    """Return whether an expression holds only numbers, names, operators, and calls of the functions
+    of SymPy in ``ARITHMETIC_FUNCTIONS``.
+
+    False for attributes, other calls, names with a leading underscore, and invalid expressions.
+    """
     if not (text.isascii() and text.isprintable()) or set(text) & {"\\", "#"}:
         return False
     try:
@@ -160,10 +164,11 @@ def is_function_spec(spec: str) -> bool:
 
 
 def call_function_spec(spec: str, caller: str) -> tuple[Any, str]:
-    """Return the return value of ``file.py:function``, and the name of the function.
+    """Return the return value of the function in ``spec``, "file.py:function", called without
+    arguments, and the name of the function.
 
-    Raises ``ValueError`` for a missing file or function, and ``UserFileError`` for a file or
-    function that fails or ends the program.
+    ``caller`` begins the messages. Raises ``ValueError`` for a missing file or function, and
+    ``UserFileError`` for a file or function that fails or ends the program.
     """
     match = FUNCTION_SPEC_PATTERN.fullmatch(spec)
     assert match is not None

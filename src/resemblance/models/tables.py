@@ -166,12 +166,12 @@ def find_sample_column(
     source: str,
     preferred: Sequence[str] = TEXT_COLUMNS,
 ) -> str:
-    """Return the name of the column with the samples: the requested column, the first column in
-    ``preferred``, or the only column of texts.
+    """Return the name of the column with the samples: the requested column, the first name of
+    ``preferred`` among the columns, or the only column of texts.
 
     ``columns``: the values by name; a column without values holds no texts. ``column``: the
-    request; None for none. Raises ``ValueError``, naming the columns, for an unknown column, and if
-    you must choose a column.
+    request; None for none. ``source``: the table in messages. Raises ``ValueError``, naming the
+    columns, for an unknown column, and if you must choose a column.
     """
     names = [str(name) for name in columns]
     column_list = ", ".join(map(repr, names)) or "none"

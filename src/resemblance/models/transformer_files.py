@@ -20,8 +20,9 @@ def read_pretrained_part(
 ) -> Any:
     """Return the object that a transformers class, ``kind``, reads from a folder or the hub.
 
-    ``keywords`` go to ``from_pretrained``. Raises ``ValueError``, with the name and the remedy, for
-    any failure: a damaged file, an unknown name, no network.
+    ``caller`` begins and ``remedy`` ends the messages. ``keywords`` go to ``from_pretrained``.
+    Raises ``ValueError``, with the name and the remedy, for any failure: a damaged file, an unknown
+    name, no network.
     """
     try:
         with silence_transformers():
@@ -47,11 +48,12 @@ def read_pretrained_model(
     caller: str = "",
     **keywords: Any,
 ) -> tuple[Any, list[str]]:
-    """Return a transformers model with stored weights, and the names of randomly drawn weights.
+    """Return a transformers model with stored weights, and the sorted names of randomly drawn
+    weights.
 
-    ``is_new``: the function that says whether a missing weight may be drawn at random, such as a
-    weight of a new head. The library would draw all missing weights. ``incomplete``: the remedy if
-    other weights are missing.
+    The parameters are as in :func:`read_pretrained_part`. ``is_new``: the function that says
+    whether a missing weight, by name, may be drawn at random, such as a weight of a new head. The
+    library would draw all missing weights. ``incomplete``: the remedy if other weights are missing.
 
     Raises ``ValueError`` as :func:`read_pretrained_part` does, and when other weights are missing
     or have another shape than the model.

@@ -186,7 +186,11 @@ def _error_consistency_of(
     confidence_level: float,
 ) -> ErrorConsistency | None:
     """Return the error consistency of classifiers on the compared samples; None unless the classes
-    of the samples and the outputs of all models are known."""
+    of the samples and the outputs of all models are known.
+
+    ``model_features``: the features of each model for all samples. ``numbers``: the rows to
+    compare; None for all. ``design``: has "whole_blocks" and "seed".
+    """
     labels = model_features[0].labels
     if labels is None or any(s.outputs is None or s.labels is None for s in model_features):
         return None
@@ -286,8 +290,9 @@ def _compared_sample_labels(
     """Return a label for each compared sample: the passed labels, or for the word "labels" the
     classes of the data; None without labels.
 
-    ``numbers``: the rows to compare, None for all. Labels for all samples are reduced to the
-    compared samples. Raises ``ValueError`` for another number of labels.
+    ``role``: the name of the option in messages. ``numbers``: the rows to compare, None for all.
+    Labels for all samples are reduced to the compared samples. Raises ``ValueError`` for another
+    number of labels.
     """
     if isinstance(labels, str):
         if labels != "labels" or samples.labels is None:
@@ -454,7 +459,7 @@ def _format_model_inputs(
     model_features: Sequence[ModelFeatures], samples: Samples, has_reference: bool, has_blocks: bool
 ) -> str:
     """Return one line about the inputs of the models: samples, pooling, layers, cut texts and
-    left-out parts."""
+    left-out parts. The parameters are as in :func:`_models_provenance`."""
     layers = {s.name: len(s.layers) for s in model_features}
     counts = {name: count_with_noun(n, "layer") for name, n in layers.items()}
     count_list = ", ".join(f"{count} of {name}" for name, count in counts.items())

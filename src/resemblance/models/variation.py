@@ -33,12 +33,13 @@ DEPENDENCE_CAUSES = {
 def run_first_batch(
     title: str, batch: Batch, run: Callable[[Batch], BatchResult], axes: SampleAxes, device: Any
 ) -> tuple[BatchResult, str]:
-    """Run the first batch; return its rows, and the cause if rows depend on more than their
-    samples, otherwise "".
+    """Run the first batch; return its rows, and the cause if rows depend on more than their samples
+    ("chance" or "the other samples of a batch"), otherwise "".
 
-    The last two samples of the batch run again alone. If this second run fails, the whole batch
-    runs again. The sample axis of a result is the axis with the number of samples in both runs.
-    Warns about such dependence, and about layers with uncertain axes.
+    ``title``: the model in warnings. ``run``: the function that runs the model on a batch.
+    ``axes``: updated in place. The last two samples of the batch run again alone. If this second
+    run fails, the whole batch runs again. The sample axis of a result is the axis with the number
+    of samples in both runs. Warns about such dependence, and about layers with uncertain axes.
 
     Raises ``ValueError`` for a layer without a sample axis.
     """
@@ -112,8 +113,12 @@ def _tensor_versions(batch: Batch) -> list[int]:
 def _first_changed_layer(
     first_result: BatchResult, second_result: BatchResult, limit: float
 ) -> str:
-    """Return the first layer whose rows in the second result differ by more than ``limit`` times
-    their norm from the last rows in the first result; "" without such a layer."""
+    """Return the first layer whose rows in the second result differ from the last rows in the first
+    result; "" without such a layer.
+
+    Rows differ if the norm of the difference is more than ``limit`` times the larger of the norms
+    of the rows.
+    """
     first_rows, second_rows = map(_rows_by_layer_and_pool, (first_result, second_result))
     for key in (key for key in second_rows if key in first_rows):
         y = to_numpy(second_rows[key][-MAX_COMPARED_ROWS:]).astype(np.float64)

@@ -124,7 +124,7 @@ def check_watchable(model: Any, name: str) -> None:
 
 @contextmanager
 def run_uncompiled() -> Iterator[None]:
-    """Run compiled parts of models as written inside the block."""
+    """Let compiled parts of models run without compilation inside a ``with`` block."""
     if "torch._dynamo" not in sys.modules:  # nothing can be compiled
         yield
         return
