@@ -23,7 +23,8 @@ LAYOUTS = ("pairs", "depth", "matrix")
 
 
 def arranged_tables(content: Any, layout: str) -> list[Any]:
-    """Return the tables of a comparison, an evidence or scores of models in a layout.
+    """Return the tables of a comparison, an evidence or scores of models in a layout: "pairs",
+    "depth" or "matrix".
 
     The titles of tables are texts in the list, before the tables. Raises ``ValueError`` for another
     layout, for any other result, for a table by depth without models of several layers, and for
@@ -58,7 +59,9 @@ def arranged_tables(content: Any, layout: str) -> list[Any]:
 
 
 def _scores_table(scores: ModelScores, layout: str) -> TextTable:
-    """Return the differences of pairs of models, or the matrix of subjects and models."""
+    """Return the table of scores of models: the differences of pairs of models for the layout
+    "pairs", or subjects by models for "matrix"; raise ``ValueError`` for "depth", and for pairs of
+    a single model."""
     if layout == "matrix":
         return table_as_text(subjects_table(scores))
     if layout == "depth" or len(scores.models) < 2:
@@ -87,10 +90,10 @@ def _titled_matrix(context: PageContext, info: MeasureInfo) -> tuple[str, TextTa
 
 
 def with_columns(parts: Sequence[Any], columns: Sequence[str]) -> list[Any]:
-    """Return texts and tables; the tables have the named columns alone, in the given order.
+    """Return texts unchanged and tables with only the named columns, in the order of ``columns``.
 
-    "interval" is the column with the interval. Raises ``ValueError`` for a column that no table
-    has.
+    ``parts``: texts and tables. A table without a column lacks the column. "interval" is the column
+    with the interval. Raises ``ValueError`` for a column that no table has.
     """
     tables = [part for part in parts if isinstance(part, TextTable)]
     columns = [columns] if isinstance(columns, str) else columns

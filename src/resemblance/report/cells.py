@@ -65,8 +65,8 @@ class GridRow(NamedTuple):
 
 
 class TableGrid(NamedTuple):
-    """A table as it appears on a page: which columns are numeric, headings above groups of columns,
-    and rows."""
+    """A table as it appears on a page: whether each column has numbers, headings above groups of
+    columns, and rows."""
 
     table: Table
     is_number: tuple[bool, ...]
@@ -96,7 +96,12 @@ def _decorated_cells(
     signs: Mapping[tuple[int, int], Sign],
     links: Mapping[tuple[int, int], str],
 ) -> tuple[TableCell, ...]:
-    """Return the cells ``row`` of row number ``i`` with shades, frames, signs and links added."""
+    """Return new cells of row number ``i`` with shades, frames, signs and links added to the cells
+    ``row``.
+
+    ``shades``: by row and column; () without shades. ``frames``: the framed cells, (row, column).
+    ``signs`` and ``links``: by (row, column).
+    """
     cells = []
     for j, cell in enumerate(row):
         shade = shades[i][j] if shades else None
@@ -126,7 +131,11 @@ def _grid_columns(table: Table) -> list[list[TableCell]]:
 def _grid_column(
     entries: Sequence[TableEntry], is_first: bool, figures: int | None
 ) -> list[TableCell]:
-    """Return the cells of a column of numbers, of texts with leading numbers, or of other texts."""
+    """Return the cells of a column of numbers, of texts with leading numbers, or of other texts.
+
+    ``is_first``: whether the column is the first of the table, whose texts never sort by numbers.
+    ``figures``: the significant figures of numbers; None for equal decimals in the column.
+    """
     values = [entry for entry in entries if entry is not None]
     if values and not any(isinstance(entry, str) for entry in values):
         return _number_cells(entries, figures)
@@ -138,10 +147,10 @@ def _grid_column(
 
 
 def _leading_number_cells(column: Sequence[TableEntry]) -> list[TableCell] | None:
-    """Return the cells of a text column, sorted by the number at the start of each text.
+    """Return the cells of a text column, sorted by the number at the start of each text, such as
+    "97%" or "1.2 to 3.4"; an empty entry becomes "–".
 
-    Examples are "97%" and "1.2 to 3.4". Return None if a text has no number at the start, or no
-    text has.
+    Return None if a text has no number at the start, or if all entries are empty.
     """
     texts = ["" if entry is None else str(entry) for entry in column]
     matches = [LEADING_NUMBER.fullmatch(text) for text in texts]

@@ -162,7 +162,10 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]
 
 def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> PlacedFigure:
     """Return a figure as markup: SVG, and HTML notes. A figure with choices has a part for each
-    choice."""
+    choice.
+
+    ``place``: the anchor of the figure. ``keys``: the style of each line by name.
+    """
     match figure:
         case Chart():
             return PlacedFigure(figure, place, "chart", (("", line_chart(figure, keys)),))
@@ -195,7 +198,8 @@ def standalone_parts(figure: Figure) -> tuple[tuple[str, str], ...]:
 
 
 def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
-    """Return (title, SVG) of the maps that a page shows without JavaScript and in print."""
+    """Return (title, SVG) of the maps that a page shows without JavaScript and in print. ``place``:
+    the anchor of the figure."""
     parts = []
     for option in (choice.options[i] for i in choice.static if i < len(choice.options)):
         words = ", ".join(filter(None, option.choices))
@@ -213,8 +217,8 @@ def needs_legend(keys: Sequence[tuple[str, LineStyle]]) -> bool:
 
 
 def common_legend(page_chapters: Sequence[Chapter]) -> tuple[tuple[str, LineStyle], ...]:
-    """Return the largest legend of the page if several sections have lines and every line has the
-    style of the largest legend; otherwise ()."""
+    """Return the largest legend of the page, as (name, style) pairs, if several sections have lines
+    and every line has the style of the largest legend; otherwise ()."""
     legends = [dict(chapter.keys) for chapter in page_chapters if chapter.keys]
     largest = max(legends, key=len, default={})
     is_common = len(legends) > 1 and all(

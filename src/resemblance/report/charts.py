@@ -128,7 +128,8 @@ def finite_points(line: Line) -> Line:
 
 
 def x_axis(points: Sequence[Point], figure: Chart) -> AxisScale:
-    """Return the horizontal axis; a logarithmic axis has a separate position for 0."""
+    """Return the horizontal axis of a chart, from data to pixels; a logarithmic axis has a separate
+    position for 0. ``points``: the finite points of all lines."""
     start, end = MARGIN_LEFT + 10, CHART_WIDTH - MARGIN_RIGHT - 10
     xs = [x for x, _ in points]
     if figure.log_x:
@@ -137,8 +138,8 @@ def x_axis(points: Sequence[Point], figure: Chart) -> AxisScale:
 
 
 def plane_axes(points: Sequence[Point]) -> tuple[AxisScale, AxisScale]:
-    """Return the horizontal and the vertical axis, with the same length per unit and the points in
-    the middle."""
+    """Return the horizontal and the vertical axis of a plane, with the same number of pixels per
+    unit and the points in the middle."""
     sides = (
         (MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2 - 44),
         (CHART_HEIGHT - MARGIN_BOTTOM + 10, MARGIN_TOP + 8),
@@ -247,7 +248,11 @@ def _interval_bars(spans: Sequence[tuple[float, float, float]]) -> str:
 def _point_markers(
     line: Line, key: LineStyle, frame: ChartFrame, places: Sequence[Point]
 ) -> Iterator[str]:
-    """Yield a marker with a tooltip for every point; very many markers become a single path."""
+    """Yield a marker with a tooltip for every point of a line; in a chart with many points, yield
+    one path with all markers and no tooltips.
+
+    ``line``: a line without missing values. ``places``: the points in pixels.
+    """
     if not frame.are_few:
         d = "".join(f"M{a:.1f} {b:.1f}{key.mark}" for a, b in places)
         yield svg_element("path", d=d, class_="marks")
@@ -259,8 +264,8 @@ def _point_markers(
 
 
 def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
-    """Write point titles, up to a colon, beside the points. A leader line connects a distant title.
-    A title without room is left out."""
+    """Return the markup of point titles, up to a colon, beside the points of ``lines``. A leader
+    line connects a distant title. A title without room is left out."""
     labels = [
         (frame.x(a), frame.y(b), label)
         for line in lines
@@ -301,7 +306,7 @@ def _is_finite_point(pair: tuple[float | None, float | None]) -> bool:
 
 
 def point_cloud_row(figure: Clouds) -> list[str]:
-    """Draw every cloud as a separate square SVG, centred and as large as fits.
+    """Return a square SVG of every cloud, centred and as large as fits.
 
     If points moved (a cloud has origins), all clouds share a scale, are larger, and are not
     centred.
@@ -328,7 +333,7 @@ def _max_abs_coordinate(points: Iterable[Point]) -> float:
 
 
 def _centered_points(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Move points so that the middle of their range is at 0."""
+    """Return points moved so that the middle of the range of each coordinate is at 0."""
     if not points:
         return ()
     x, y = ((min(column) + max(column)) / 2 for column in zip(*points))

@@ -52,10 +52,10 @@ def color_level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -
 
 
 def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> float:
-    """Return the position of a value on the colour scale: 0 to 1, or −1 to 1 on a diverging scale.
-    Values beyond the ends have the position of the end.
+    """Return the position of a value on the colour scale with the limits ``ends``: 0 to 1, or −1 to
+    1 on a diverging scale. Values beyond the ends have the position of the end.
 
-    A diverging scale has equal steps in the two directions.
+    A diverging scale has equal steps in the two directions. In a reversed map the low end is dark.
     """
     low, high = ends
     if heat.is_diverging:
@@ -69,7 +69,8 @@ def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> fl
 
 def diverging_center(low: float, high: float) -> tuple[float, float]:
     """Return the value at which the two colours of a diverging scale meet (0, or the middle of a
-    scale without 0), and the reach of the colours from there."""
+    scale without 0), and the distance from there to the farther of ``low`` and ``high``; 1 for the
+    distance 0."""
     middle = 0.0 if low < 0 < high else (low + high) / 2
     return middle, max(high - middle, middle - low) or 1.0
 
@@ -99,7 +100,7 @@ def color_style_sheet() -> str:
 
 
 def format_css_rgb(color: np.ndarray) -> str:
-    """Write a colour in CSS syntax."""
+    """Return a colour in CSS syntax, "rgb(255 0 0)". ``color``: (3,), RGB in 0..1."""
     return "rgb({:.0f} {:.0f} {:.0f})".format(*(255 * color))
 
 
@@ -123,7 +124,7 @@ def color_palette(size: int = 256, *, opposite: bool = False) -> np.ndarray:
 
 
 def _oklab_to_srgb(lab: np.ndarray) -> np.ndarray:
-    """Return Oklab colours as sRGB, clipped to 0..1."""
+    """Return Oklab colours, (n, 3), as sRGB colours, (n, 3), clipped to 0..1."""
     to_cones = np.array(
         [
             [1, 0.3963377774, 0.2158037573],

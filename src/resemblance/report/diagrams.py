@@ -31,8 +31,8 @@ MAX_LEAVES_IN_TOOLTIP = 3  # names below a branch; more names are only counted
 
 
 class Branch(NamedTuple):
-    """A leaf or a merge in the drawing: its position (x for the height, y for the row), and the
-    names of the leaves below."""
+    """A leaf or a merge in the drawing: its position in pixels (x for the height of the merge, y
+    for the row), and the names of the leaves below."""
 
     x: float
     y: float
@@ -40,8 +40,8 @@ class Branch(NamedTuple):
 
 
 def dendrogram_svg(figure: Dendrogram) -> str:
-    """Draw a dendrogram: two branches meet at the height of their merge. With fewer than two
-    leaves, return a note."""
+    """Return a dendrogram as SVG: two branches meet at the height of their merge. With fewer than
+    two leaves, return a note."""
     if len(figure.leaves) < 2:
         return EMPTY_FIGURE_HTML
     pitch = LEAF_HEIGHT if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT else MIN_LEAF_HEIGHT
@@ -92,8 +92,12 @@ def _leaf_names(figure: Dendrogram, branch: int) -> tuple[str, ...]:
 def _merge_lines(
     figure: Dendrogram, left: Branch, right: Branch, x_merge: float, height: float
 ) -> str:
-    """Draw the lines of a merge, with wide invisible lines for the pointer unless leaves are
-    many."""
+    """Return the lines of a merge as SVG, with wide invisible lines for the pointer unless leaves
+    are many.
+
+    ``left``, ``right``: the merged branches. ``x_merge``: the place of the merge in pixels.
+    ``height``: the height of the merge, for the tooltip.
+    """
     d = f"M{left.x:.1f} {left.y:.1f}H{x_merge:.1f}V{right.y:.1f}H{right.x:.1f}"
     left_names, right_names = (
         list_names(branch.leaves, MAX_LEAVES_IN_TOOLTIP) for branch in (left, right)

@@ -107,7 +107,7 @@ def measure_results(evidence: Evidence) -> tuple[MeasureResult, ...]:
 
 
 def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
-    """Return the results of a single measure."""
+    """Return the results of a single measure, with the cells of the whole matrix."""
     spec, is_square = info.spec, evidence.is_square
     reasons = {(f.x, f.y): f.reason for f in evidence.comparison.failures if f.measure == spec}
     scores = (evidence[spec], evidence.low(spec), evidence.high(spec), evidence.chance(spec))
@@ -171,7 +171,7 @@ def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
 
 
 def _format_rounded(number: float, places: int) -> str:
-    """Write a number with ``places`` decimals; a number that is infinite, NaN or 0 as
+    """Return a number as text with ``places`` decimals; a number that is infinite, NaN or 0 as
     :func:`format_two_decimals` does."""
     if not math.isfinite(number) or abs(number) < DISPLAY_ROUNDING:
         return format_two_decimals(number)
@@ -179,7 +179,8 @@ def _format_rounded(number: float, places: int) -> str:
 
 
 def describe_score(reading: PairResult) -> str:
-    """Write a value with the interval and the chance level: "0.71 (0.66 to 0.75), chance 0.23"."""
+    """Return a value with the interval and the chance level as text: "0.71 (0.66 to 0.75), chance
+    0.23"."""
     value, interval, chance, _ = format_evidence_scores(reading)
     interval_text = f" ({interval})" if interval else ""
     return f"{value}{interval_text}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
@@ -296,8 +297,8 @@ def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
 def _merge_notes_of_measures(
     evidence: Evidence, text_of: Callable[[Evidence, MeasureInfo], str]
 ) -> str:
-    """Join the notes ``text_of(evidence, measure)``; every note appears once, with measure names if
-    notes differ. Return "–" without notes."""
+    """Return the notes ``text_of(evidence, measure)`` of all measures as one text; every note
+    appears once, with measure names if notes differ. Return "–" without notes."""
     names: dict[str, list[str]] = {}
     for info in evidence.measures:
         if text := text_of(evidence, info):
@@ -314,7 +315,8 @@ def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) 
     """Return the conclusion in lines: the number of pairs significantly above chance and the
     furthest pair; then a line per measure, for two to eight measures.
 
-    For layers of several models, only pairs between models count.
+    ``results``: the results of all measures, from :func:`measure_results`. For layers of several
+    models, only pairs between models count.
     """
     tested_results = [r for r in results_between_models(evidence, results) if r.tested]
     if not tested_results:
@@ -334,8 +336,8 @@ def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) 
 
 
 def furthest_above_chance(evidence: Evidence, result: MeasureResult) -> PairResult:
-    """Return the result of the pair furthest above chance, in standard deviations of the null
-    distribution."""
+    """Return the result of the pair of ``result`` that is furthest above chance, in standard
+    deviations of the null distribution."""
     pairs = [(pair.x, pair.y) for pair in result.pairs]
     best = evidence.best(result.info.spec, pairs=pairs)
     return result.pairs[pairs.index((best.x, best.y))]
@@ -367,7 +369,8 @@ def _describe_one_of_measures(evidence: Evidence, result: MeasureResult) -> str:
 
 
 def _score_with_adjusted_p(best: PairResult, pairs: Sequence[PairResult]) -> str:
-    """Write the score of a pair with the p-value, adjusted if ``pairs`` has several pairs."""
+    """Return the score of the pair ``best`` with the p-value as text; the p-value is adjusted if
+    ``pairs``, the tested pairs, has several pairs."""
     if len(pairs) == 1:
         return f"{describe_score(best)}, {format_labeled_pvalue(best.pvalue, best.how)}"
     adjusted = format_labeled_pvalue(best.pvalue_familywise, best.how)
@@ -497,7 +500,8 @@ def _evidence_table_rows(
 
 
 def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str, ...]:
-    """Return the row of a measure with several pairs: the ranges of the numbers."""
+    """Return the row of a measure with several pairs: specification, ranges of value, widest
+    interval, ranges of chance and score above chance, number of significant pairs, null method."""
     pairs, spec = result.pairs, result.info.spec
     how = evidence.null_method(spec)
     names = "value", "chance", "above"
@@ -512,8 +516,8 @@ def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str
 
 
 def _format_value_span(values: Sequence[float]) -> str:
-    """Write the smallest and the largest value, with two decimals if the larger magnitude is 0.01
-    to 10; one number if both agree, "–" without values."""
+    """Return the smallest and the largest value as text, "0.21 to 0.34"; one number if both agree,
+    "–" without values. Two decimals if the larger magnitude is 0.01 to 10."""
     numbers = [value for value in values if not math.isnan(value)]
     if not numbers:
         return MISSING_VALUE

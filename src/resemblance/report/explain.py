@@ -136,8 +136,8 @@ def letters_legend() -> str:
 
 
 def invariance_letters(names: Collection[str]) -> str:
-    """Return a text with a letter per invariance at a fixed position, and a dot for an absent
-    invariance."""
+    """Return a text with a character per invariance in a fixed order: the letter of an invariance
+    in ``names``, a dot for any other."""
     return "".join(INVARIANCE_LETTERS[name] if name in names else "·" for name in INVARIANCES)
 
 
@@ -212,14 +212,15 @@ def paragraphs(measure: Measure | Statistic) -> list[str]:
 
 
 def docstring_to_text(text: str) -> str:
-    """Convert a docstring to plain text: no roles, no code quotes, formulas in Unicode."""
+    """Return a paragraph of a docstring as plain text on one line: no roles, no code quotes,
+    formulas in Unicode."""
     text = re.sub(r":math:`([^`]*)`", lambda match: latex_to_text(match[1]), text)
     text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
     return " ".join(text.split())
 
 
 def latex_to_text(formula: str) -> str:
-    """Write a LaTeX formula in Unicode characters for a terminal.
+    """Return a LaTeX formula in Unicode characters for a terminal.
 
     Four spaces separate equations. An unknown command stays unchanged, without the backslash.
     """
@@ -240,8 +241,8 @@ def latex_to_text(formula: str) -> str:
 
 
 def _resolve_inner_braces(text: str) -> str:
-    """Replace the innermost braces of a formula, with fractions, roots and indices, by plain
-    characters."""
+    """Return a formula with the innermost braces, fractions, roots and indices replaced by plain
+    characters; unchanged if nothing is left to replace."""
     text = re.sub(
         r"\\t?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", lambda m: _format_fraction(m[1], m[2]), text
     )
@@ -295,8 +296,8 @@ def claims_table(measure: Measure) -> Any:
 
 
 def _exact_evidence(measure: Measure) -> str:
-    """List the parts of the evidence that need no permutations: p-values from moments, chance,
-    intervals; "" for none."""
+    """Return the parts of the evidence that need no permutations, as words: p-values from moments,
+    chance, intervals; "" for none."""
     p = "chance and p over all permutations of the samples" if measure.product else ""
     chance = "chance" if measure.chance and not p else ""
     intervals = "leave-one-out values, for intervals" if measure.leave_one_out else ""

@@ -61,7 +61,8 @@ class ModelSpan(NamedTuple):
 
 
 class AxisName(NamedTuple):
-    """A name along an axis: position in cells, distance from the cells, and font."""
+    """A name along an axis: position in cells from 0, distance from the cells in pixels, and font
+    size."""
 
     place: float
     name: str
@@ -81,8 +82,8 @@ class AxisNames(NamedTuple):
 
 
 class CellGeometry(NamedTuple):
-    """The position of the cells of a map: left edge, total width and height, width and height of a
-    cell."""
+    """The position of the cells of a map in pixels: left edge, total width and height, width and
+    height of a cell."""
 
     left: float
     width: float
@@ -92,15 +93,15 @@ class CellGeometry(NamedTuple):
 
 
 def heat_map_svg(heat: HeatMap, data: str) -> str:
-    """Draw a heat map for a page; ``data`` is the key of the map in the JSON data of the page,
-    where the tooltips are."""
+    """Return a heat map as SVG for a page; ``data`` is the key of the map in the JSON data of the
+    page, where the tooltips are."""
     squares = _cell_paths(heat, css_class_style)
     return _map_frame(heat, squares, color_limits(heat), css_class_style, data_map=data, tabindex=0)
 
 
 def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    """Draw the names and the frame of the scale of an empty heat map, into which JavaScript puts
-    cells and numbers."""
+    """Return the SVG of an empty heat map, with names and the frame of the scale; JavaScript puts
+    cells and numbers into the map."""
     heat = HeatMap("", "heat map", rows, columns, ())
     _, _, cells = _map_geometry(heat)
     places = f"{cells.left:.1f} {cells.pitch_x:.3f} {cells.pitch_y:.3f}"
@@ -109,8 +110,11 @@ def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
 
 
 def static_map_svg(heat: HeatMap, style: ElementStyle) -> str:
-    """Draw a heat map for viewers without JavaScript: cells have tooltips, unless a side has more
-    than 20 cells. ``style`` returns the attributes of a kind of element."""
+    """Return a heat map as SVG for viewers without JavaScript: cells have tooltips, unless a side
+    has more than 20 cells.
+
+    ``style``: the function that returns the attributes of a kind of element, such as "tick".
+    """
     attributes = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
     cells = [(i, j, words) for i, row in enumerate(heat.titles) for j, words in enumerate(row)]
     if max(len(heat.rows), len(heat.columns)) > MAX_SIDE_WITH_TITLES:
@@ -130,8 +134,12 @@ def _map_frame(
     style: ElementStyle,
     **attributes: Any,
 ) -> str:
-    """Draw names, borders between models, hatching, numbers and the colour scale around
-    ``contents``, the cells."""
+    """Return the SVG of a whole map: names, borders between models, hatching, numbers and the
+    colour scale around ``contents``, the cells.
+
+    ``ends``: the limits of the colours. ``style``: as in :func:`static_map_svg`. ``attributes``: of
+    the SVG element; without ``contents`` the cells have no numbers.
+    """
     left, bottom, cells = _map_geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
     cursor = svg_element("path", **style("cursor"))
@@ -187,8 +195,11 @@ def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
 def _hatching_lines(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Draw lines across the corners of hatched cells. Small cells have a single diagonal. Lines on
-    dark colours are white."""
+    """Return the SVG lines across the corners of hatched cells. Small cells have a single diagonal.
+    Lines on dark colours are white.
+
+    ``ends``: the limits of the colours.
+    """
     paths: dict[str, list[str]] = {}
     for i, j in heat.hatched:
         kind = "unsure"
@@ -214,7 +225,8 @@ def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
 def _cell_numbers(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Write the numbers into the cells; [] unless all numbers fit."""
+    """Return the SVG texts with the numbers of the cells; [] unless all numbers fit. ``ends``: the
+    limits of the colours."""
     words, font = _cell_texts(heat, cells, ends)
     parts = []
     for i, row in enumerate(heat.values if words else ()):
@@ -254,8 +266,12 @@ def cell_texts(
 
 
 def _cell_text(value: float | None, rounding: float, are_whole: bool) -> str:
-    """Write a number into a cell: "" for a missing value, "0" for rounding noise. Whole numbers
-    from 2 on have no decimals; 1 becomes 1.00 unless all numbers of the map are whole."""
+    """Return the number in a cell as text: "" for a missing value, "0" for a magnitude below
+    ``rounding``.
+
+    Whole numbers from 2 on have no decimals; 1 becomes 1.00 unless all numbers of the map are whole
+    (``are_whole``).
+    """
     if value is None or not math.isfinite(value):
         return ""
     if abs(value) < rounding:
@@ -269,12 +285,11 @@ def _cell_text(value: float | None, rounding: float, are_whole: bool) -> str:
 
 
 def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNames:
-    """Choose the names along an axis with ``pitch`` per name: all names, or as many as fit.
+    """Return the names along an axis with ``pitch`` pixels per name: all names, or as many as fit.
 
-    Names with a model before the last slash also get the model names.
-
-    With ``turn`` the axis is horizontal: cell names are upright, and model names are upright if too
-    long.
+    Names with a model before the last slash also get the model names, unless every model has a
+    single name. With ``turn`` the axis is horizontal: cell names are upright, and model names are
+    upright if too long.
     """
     groups = model_groups(names)
     if all(group.stop - group.start == 1 for group in groups):
@@ -306,7 +321,8 @@ def _label_positions(groups: Sequence[ModelSpan], pitch: float, font: float) -> 
     """Return the positions of the names to write: all, or as many as fit without contact, counted
     from the first layer of every model.
 
-    ``pitch``: the distance between neighbouring names. ``font``: the font size.
+    ``groups``: the rows or columns of each model. ``pitch``: the distance in pixels between
+    neighbouring names. ``font``: the font size.
     """
     step = 1 if font <= 1.3 * pitch else math.ceil(1.1 * font / pitch)
     places = list[int]()
@@ -329,7 +345,7 @@ def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:
 
 
 def estimate_name_width(name: str, font: float) -> float:
-    """Estimate the width of a name."""
+    """Return the approximate width of a name in pixels, in a font of size ``font``."""
     return len(name) * font * CHARACTER_WIDTH_RATIO
 
 
@@ -366,7 +382,7 @@ def _axis_name_svg(
 def _model_borders(
     left: AxisNames, bottom: AxisNames, cells: CellGeometry, style: ElementStyle
 ) -> list[str]:
-    """Draw lines between models; [] without models."""
+    """Return the SVG lines between models; [] without models."""
     row_borders = [
         f"M{cells.left:.1f} {4 + i * cells.pitch_y:.2f}h{cells.width:.1f}" for i in left.borders
     ]
@@ -380,7 +396,8 @@ def _model_borders(
 def _color_scale_svg(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Draw the colour scale with numbers, dark on top."""
+    """Return the colour scale with numbers as SVG, dark on top. ``ends``: the limits of the
+    colours."""
     x, height = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
     step_height = height / COLOR_SCALE_STEPS
     levels, ticks = _color_scale_marks(heat, height, ends)
@@ -400,8 +417,12 @@ def _color_scale_svg(
 def _color_scale_marks(
     heat: HeatMap, height: float, ends: tuple[float, float]
 ) -> tuple[list[int | None], list[tuple[float, str]]]:
-    """Return the colour levels of the scale from the top, and the numbers beside the scale with
-    their vertical positions. A scale that crosses 0 has round numbers between the two ends."""
+    """Return the colour levels of the scale from the top, and (vertical position in pixels, text)
+    for the numbers beside the scale.
+
+    ``height``: the height of the scale in pixels. ``ends``: the limits of the colours. A scale that
+    crosses 0 has round numbers between the two ends if the scale is high enough.
+    """
     top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
     steps = [top + (bottom - top) * (i + 0.5) / COLOR_SCALE_STEPS for i in range(COLOR_SCALE_STEPS)]
     n_ticks = 5 if height > 90 else 3 if height > 40 else 2
@@ -432,9 +453,9 @@ class PageData(NamedTuple):
 
 
 def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
-    """Return the numbers of heat maps and choices by anchor on the page.
+    """Return the numbers of heat maps and choices, by anchor, for the JavaScript of a page.
 
-    Equal maps are stored once.
+    ``figures``: pairs (anchor, figure). Equal maps are stored once.
     """
     figures = list(figures)
     choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
@@ -471,8 +492,8 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
 
 
 def _deduplicate_maps(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the data of maps by anchor. A map that differs from an earlier map only in the title
-    and the tooltips names the earlier map under "like"."""
+    """Return the data of maps by anchor, smaller: of a map that differs from an earlier map only in
+    the title and the tooltips, the entry "like" names the earlier map."""
     places, data = dict[str, str](), dict[str, dict[str, Any]]()
     for place, entries in maps.items():
         key_entries = {
@@ -529,8 +550,11 @@ def _encode_level(step: int | None) -> str:
 
 
 def _titles_data(titles: tuple[tuple[str, ...], ...], origin: str, place: str) -> dict[str, Any]:
-    """Return the tooltips of the cells at "row,column", or the key ``origin`` of an earlier map
-    with equal tooltips; {} without tooltips."""
+    """Return {"titles": tooltips of the cells by "row,column"}; {} without tooltips.
+
+    ``place``: the anchor of the map. ``origin``: the anchor of the first map with equal tooltips;
+    the value is this anchor if it is another map.
+    """
     words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
     if not words:
         return {}
@@ -549,8 +573,8 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
 
 
 def _pack_symmetric(rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the entries of a matrix as a list, row by row; of a symmetric matrix, the upper
-    triangle with the diagonal."""
+    """Return the entries of a matrix as a flat list, row by row; of a symmetric matrix, only the
+    upper triangle with the diagonal."""
     size = len(rows)
     is_square = size > 1 and all(len(row) == size for row in rows)
     is_same = is_square and list(map(tuple, rows)) == list(zip(*rows))

@@ -131,8 +131,8 @@ def _without_line_breaks(text: str) -> str:
 
 
 def comparison_title(comparison: Comparison, words: str) -> str:
-    """Return ``words`` with the names of two to four models or representations; otherwise with
-    "representations"."""
+    """Return ``words`` followed by the names of two to four models or representations; for other
+    numbers followed by "representations"."""
     sides = comparison.rows, comparison.columns
     models = dict.fromkeys(m for side in sides for m in layers_by_model(side))
     names = [m for m in models if m != comparison.provenance.get("reinitialized")]
@@ -209,7 +209,7 @@ def representations_section(comparison: Comparison) -> Section:
 
 
 def _describe_comparison(comparison: Comparison) -> str:
-    """Describe the compared inputs, and state whether every value could be computed."""
+    """Return a description of the compared inputs, and whether every value could be computed."""
     rows, columns = len(comparison.rows), len(comparison.columns)
     sides = f"{count_with_noun(rows, 'representation')} (rows) and {columns} (columns)"
     inputs = (

@@ -93,7 +93,8 @@ def _drift_sizes(report: DriftReport) -> dict[str, str]:
 
 
 def drift_output(report: DriftReport) -> Output:
-    """Return the output of a drift report; the document is the content of the saved file."""
+    """Return the output of a drift report for a terminal and files; the document is the content of
+    the saved file."""
     result = drift_result(report)
     by_name = {table.name: table for section in result.sections for table in section.tables}
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
@@ -223,7 +224,7 @@ def change_status(finding: Finding) -> str:
 
 
 def unassessed_changes(report: DriftReport) -> str:
-    """List the kinds of change that were not assessed, with reasons, on a single line; "" for
+    """Return the kinds of change that were not assessed, with reasons, on a single line; "" for
     none."""
     reasons: dict[str, list[str]] = {}
     for f in report.findings:
@@ -274,7 +275,8 @@ def _version_maps_section(report: DriftReport) -> list[Section]:
 
 
 def _version_map_bar(name: str, unexplained: float) -> Bar:
-    """Return the bar of a map; the bar of a map worse than no map fills the scale."""
+    """Return the bar of a map: 100 times ``unexplained``, the share of the variance that the map
+    leaves; the bar of a map worse than no map fills the scale."""
     label = "as it is" if name == "nothing" else f"+ {name}"
     is_over = unexplained > 1.005
     note = f"{label}: {'over 100 %' if is_over else format_percent(unexplained)}"
@@ -395,16 +397,19 @@ def _without_rounding_noise(value: float | None) -> float | None:
 
 
 def format_drift_interval(drift: DriftTest) -> str:
-    """Write the interval of a drift; "" without an interval."""
+    """Return the interval of a drift as text; "" without an interval."""
     if drift.low is None or drift.high is None:
         return ""
     return format_range(drift.low, drift.high, rounding=MIN_WRITTEN_VALUE)
 
 
 def drift_outcome(report: DriftReport, drift: DriftTest) -> str:
-    """Return the outcome of a test in words: "drift", "changed, not counted" for the purpose, or
-    for a drift below the threshold the reason, "not judged by a number" without threshold, or
-    ""."""
+    """Return the outcome of a test in words.
+
+    Above the threshold: "drift", or "changed, not counted" for a side that does not count for the
+    purpose, followed by the reason if there is one. Below the threshold: the reason, "not judged by
+    a number" without threshold, or "".
+    """
     if not drift.exceeds_threshold:
         return drift.reason or ("" if drift.threshold is not None else "not judged by a number")
     sides = {"geometry": report.geometry, "coordinates": report.coordinates, "index": report.index}
@@ -413,7 +418,7 @@ def drift_outcome(report: DriftReport, drift: DriftTest) -> str:
 
 
 def describe_samples_used(report: DriftReport) -> str:
-    """State how many samples the report uses."""
+    """Return a sentence with the number of samples that the report uses."""
     s = report.settings
     if not s["paired"]:
         return (

@@ -33,7 +33,8 @@ def layers_output(
 ) -> Output:
     """Return the output of drift reports by layer name; the exit code is 1 if a layer drifted.
 
-    ``left_out`` is a sentence on the layers that only a single side has, or "".
+    ``left_out``: a sentence on the layers that only a single side has, or "". ``provenance``: the
+    settings to record.
     """
     result = layers_result(reports, left_out, provenance)
     layers = result["layers"].tables[0]

@@ -79,7 +79,12 @@ def model_scores_bars(
 def _brackets(
     scores: ModelScores, choice: Sequence[tuple[str, str]] | BracketChoice | None
 ) -> Iterator[Bracket]:
-    """Yield the chosen brackets, the nearest rows first; none for None."""
+    """Yield the chosen brackets, the nearest rows first; none for None.
+
+    ``choice``: pairs of model names, "significant" pairs, or "neighbors". A bracket has two rows of
+    the figure, from 0 for the most similar model, and the adjusted p-value. Raises ``ValueError``
+    for other choices, and for more than 15 brackets.
+    """
     if choice is None:
         return
     pvalues, order = scores.pairs(), scores.order.tolist()
@@ -238,7 +243,8 @@ def differences_table(scores: ModelScores) -> Table:
 
 
 def _fitted_parts_sections(parts: Sequence[FittedPart]) -> Iterator[Section]:
-    """Yield the mean shares of the parts of fitted models, and the weights of all fits."""
+    """Yield two sections: the mean shares of the parts of fitted models, and the weights of all
+    fits. Yield nothing without parts."""
     if not parts:
         return
     rows = tuple(

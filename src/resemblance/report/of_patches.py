@@ -47,7 +47,7 @@ def patches_section(patches: LayerPatches) -> Section:
 
 
 def page_with_patches(page: Result, patches: LayerPatches) -> Result:
-    """Return the page of a comparison with the section of patched layers before all values."""
+    """Return a new page of a comparison with the section of patched layers before all values."""
     places = [k for k, section in enumerate(page.sections) if section.name in ("values", "models")]
     place = min(places, default=len(page.sections))
     before, after = page.sections[:place], page.sections[place:]

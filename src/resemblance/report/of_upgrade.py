@@ -97,7 +97,8 @@ def upgrade_output(upgrade: IndexUpgrade) -> Output:
 
 
 def _details_beside_table(upgrade: IndexUpgrade) -> list[str]:
-    """Return the details except the recalls of options, which are rows of the table."""
+    """Return the details of an upgrade without the sentences on recalls of options, which are rows
+    of the table."""
     target = upgrade.settings["target"]
     recalls = {format_option_recalls(option, target) for option in upgrade.options}
     return [sentence for sentence in upgrade.details if sentence not in recalls]
@@ -108,7 +109,8 @@ def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
 
 
 def _options_section(upgrade: IndexUpgrade) -> Section:
-    """Return the section with the recall of every option against the two truths, and the costs."""
+    """Return the section with the recall of every option, against the answers of the new model and
+    of the old model, and the costs."""
     columns = (
         "option", "answers of", "recall", "low", "high", "lowest of a group", "parameters",
         "re-embed", "rebuild", "break-even",

@@ -151,8 +151,9 @@ def save(
     layout: str | None = None,
     columns: Sequence[str] = (),
 ) -> None:
-    """Write a content to a file, in the format ``kind`` or, by default, the format of the file
-    suffix; for ``layout`` and ``columns`` see :meth:`.BaseResult.to_table`."""
+    """Write a content to a file, in the format ``kind`` of ``OUTPUT_FORMATS`` or, by default, the
+    format of the file suffix; for ``layout`` and ``columns`` see :meth:`.BaseResult.to_table`.
+    Raises ``ValueError`` for another format."""
     suffix = path.suffix.removeprefix(".").lower()
     if kind is not None and kind not in OUTPUT_FORMATS:
         raise ValueError(f"{path}: formats are {', '.join(OUTPUT_FORMATS)}; got {kind!r}")
@@ -266,7 +267,7 @@ def write_text(text: str, output: Path | None) -> None:
 
 @contextmanager
 def _tolerate_closed_pipe() -> Iterator[None]:
-    """Ignore a pipe closed by the reader, for example by ``head``.
+    """Ignore a pipe that the reader closes inside the ``with`` block, for example ``head``.
 
     The rest is not printed, and the command ends as usual.
     """
@@ -304,7 +305,7 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
 
 
 def content_to_json(content: WritableContent) -> str:
-    """Return everything as a JSON text; a missing value is null and has a reason."""
+    """Return a content with all values as a JSON text; a missing value is null and has a reason."""
     document = _json_document(content)
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=dict)
     return text + "\n"
@@ -400,8 +401,8 @@ def color_by_tone(text: str, tone: str) -> Any:
 
 
 def _terminal_width(stream: Any) -> int | None:
-    """Return the number of columns of a terminal, or ``COLUMNS``; None if the stream is no
-    terminal."""
+    """Return the number of columns of a terminal, or the number in the environment variable
+    ``COLUMNS``; None if the stream is no terminal."""
     if not stream.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
@@ -429,8 +430,8 @@ def _printable_lines(part: Any, width: int | None) -> Iterator[Any]:
 
 
 def _fold_line(line: str, width: int | None) -> list[str]:
-    """Break a line between words at the terminal width, and repeat the indentation; a short line,
-    and any line without a width, stays.
+    """Return the parts of a line, broken between words at ``width`` terminal columns, with the
+    indentation repeated; a short line, and any line if ``width`` is None, stays whole.
 
     A word wider than the terminal, for example a path, stays whole.
     """

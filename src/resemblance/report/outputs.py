@@ -48,8 +48,8 @@ def output_of_result(result: BaseResult) -> Output:
 
 
 def records_output(result: BaseResult) -> Output:
-    """Return the output of a result: its table parts, or else the records as table, notes and
-    summary."""
+    """Return the output of a result: the parts that the result provides for a terminal, or else the
+    records as table, notes and summary."""
     records, notes = result.records(), [f"Note: {caveat}." for caveat in result.caveats]
     parts = result._table_parts() or [records_table(records), "", *notes, result.summary()]
     return Output(parts, result._document(), records)
@@ -72,8 +72,8 @@ def _format_entry(value: Any) -> str:
 
 
 def checks_output(outcomes: OutcomesBySpec) -> Output:
-    """Return the output of checks, by measure specification; the exit code is 1 if a check
-    fails."""
+    """Return the output of checks; the exit code is 1 if a check fails. ``outcomes``: by measure
+    specification."""
     records = [
         {"measure": spec, **outcome._asdict()}
         for spec, measure_outcomes in outcomes.items()
@@ -160,7 +160,10 @@ def model_scores_output(scores: ModelScores) -> Output:
 
 def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return the parts to print: a table of the models, most similar first; then lines with the
-    noise ceiling, fitted parts, failures and notes."""
+    noise ceiling, fitted parts, failures and notes.
+
+    ``rows``: the records of ``scores``, in the order of ``scores.models``.
+    """
     rows = [rows[i] for i in scores.order]
     tests = {"pvalue_above_0": "p above 0", "pvalue_below_ceiling": "p below the ceiling"}
     tests = {name: words for name, words in tests.items() if rows[0][name] is not None}

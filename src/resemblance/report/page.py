@@ -125,8 +125,8 @@ def page_result(
     measure: str | Measure | None = None,
     stretch: bool = False,
 ) -> Result:
-    """Return a result as the tables and figures of a page; for the options see
-    :func:`write_page`."""
+    """Return a result as the tables and figures of a page; for the options see :func:`write_page`.
+    Raises ``ValueError`` for an object that is no result."""
     if isinstance(result, Comparison):
         return result_from_comparison(result, evidence=evidence, measure=measure, stretch=stretch)
     if isinstance(result, Evidence):
@@ -212,7 +212,8 @@ def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, A
 
 
 def compress_document(result: Result) -> str:
-    """Return the compressed document of a result, which readers can save from the page.
+    """Return the document of a result, compressed and in base64, which readers can save from the
+    page.
 
     Return "" if the result contains numbers that no document can hold, or if the document would
     make the page slow to load.
@@ -307,7 +308,8 @@ def _page_template() -> Any:
 
 
 def format_setting(value: Any) -> str:
-    """Write a setting for a person: names with their values for a mapping, a list with commas."""
+    """Return a setting as text for a person: names with their values for a mapping, a list with
+    commas."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {format_setting(part)}" for name, part in value.items())
     if isinstance(value, Iterable) and not isinstance(value, str):

@@ -44,10 +44,11 @@ BRACKET_WIDTH = 19.0  # room of a bracket with its text, which is upright
 
 
 def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
-    """Draw estimates as rows in the given order, with intervals and numbers. Without a value,
-    return a note.
+    """Return estimates as SVG, a row for each in the given order, with intervals and numbers.
+    Without a value, return a note.
 
-    Raises ``ValueError`` for a negative value on a logarithmic axis.
+    ``style``: the function that returns the attributes of a kind of element. Raises ``ValueError``
+    for a negative value on a logarithmic axis.
     """
     finite_bars = [bar for bar in figure.bars if math.isfinite(bar.value)]
     if not finite_bars:
@@ -93,7 +94,7 @@ def _log_bar_axis(figure: Bars, ends: Sequence[float], start: float, end: float)
 
 def bracket_lanes(brackets: Sequence[Bracket], row_height: float) -> list[int]:
     """Return the lane of each bracket, 0 next to the rows, such that neither brackets nor their
-    upright texts touch in a lane; ``row_height`` is in units of the page."""
+    upright texts touch in a lane. ``row_height``: the height of a row in pixels."""
     lanes: list[list[tuple[float, float]]] = []
     numbers = []
     for bracket in brackets:
@@ -149,7 +150,8 @@ def _bar_class(bar: Bar, figure: Bars) -> str:
 
 
 def _bar_number(value: float, figure: Bars, places: int | None) -> str:
-    """Write a value; on a logarithmic axis with a span, a value at the lower end is "≤ end"."""
+    """Return a value as text with ``places`` decimals (None: any number of decimals); on a
+    logarithmic axis with a span, a value at the lower end is "≤ end"."""
     if figure.log_x and figure.span is not None and value <= figure.span[0]:
         return f"≤ {format_number(figure.span[0])}"
     return format_decimals(value, places)
@@ -158,10 +160,11 @@ def _bar_number(value: float, figure: Bars, places: int | None) -> str:
 def _bar_axis_lines(
     x: AxisScale, height: float, name: str, base: float, style: ElementStyle = css_class_style
 ) -> list[str]:
-    """Draw the grid lines of the axis, with a line at ``base`` where bars begin, and the numbers
-    below.
+    """Return the grid lines of the axis as SVG, with a line at ``base`` where bars begin, and the
+    numbers and ``name`` below.
 
-    An infinite ``base`` means no bars, as for ranks: the two ends of the axis have a line.
+    ``height``: of the lines, in pixels. An infinite ``base`` means no bars, as for ranks: the two
+    ends of the axis have a line.
     """
     width = (x.high - x.low) / 8
     ticks = axis_ticks(x)
@@ -213,8 +216,8 @@ def _interval_line(low: float, high: float, y: float, style: ElementStyle) -> st
 
 
 def box_rows_svg(figure: Boxes) -> str:
-    """Draw a box for every sample of values: quartiles, whiskers to 1.5 interquartile ranges, and
-    every value as a point. Without values, return a note."""
+    """Return a box for every sample of values as SVG: quartiles, whiskers to 1.5 interquartile
+    ranges, and every value as a point. Without values, return a note."""
     values = [v for box in figure.boxes for v in box.values]
     if not values:
         return EMPTY_FIGURE_HTML
@@ -241,7 +244,8 @@ def box_rows_svg(figure: Boxes) -> str:
 
 
 def _group_legend(groups: Sequence[str], top: float) -> list[str]:
-    """Draw the colours of groups with the names, side by side."""
+    """Return the colours of groups with the names as SVG, side by side. ``top``: the position of
+    the first line in pixels."""
     parts = []
     for i, name in enumerate(groups):
         place = ROW_CHART_WIDTH / LEGEND_NAMES_PER_LINE * (i % LEGEND_NAMES_PER_LINE)
@@ -281,7 +285,8 @@ def _box_row(box: Box, name: str, x: AxisScale, y: float, unit: str, kind: str) 
 
 
 def _box_points(box: Box, x: AxisScale, y: float, unit: str) -> list[str]:
-    """Draw every value as a point, at five heights so that equal values stay visible."""
+    """Return every value of a box as a point in SVG, at five heights around ``y`` so that equal
+    values stay visible. ``unit``: the name of the value in tooltips."""
     points = []
     for i, value in enumerate(box.values):
         place = f" in {box.points[i]}" if box.points else ""
@@ -295,7 +300,7 @@ def _box_points(box: Box, x: AxisScale, y: float, unit: str) -> list[str]:
 
 
 def strip_rows_svg(figure: Strips) -> str:
-    """Draw the values of every group as dots in a row; unused groups are grey."""
+    """Return the values of every group as SVG, dots in a row; unused groups are grey."""
     values = [v for strip in figure.strips for v in strip.values] or [0.0, 1.0]
     low, high = separated_ends(min(values), max(values))
     slack = 0.06 * (high - low)

@@ -115,13 +115,14 @@ def svg_figure(
 
 
 def shorten_name(name: str, max_length: int = MAX_LABEL_LENGTH) -> str:
-    """Cut the middle out of a name longer than ``max_length``, and put "…" there."""
+    """Return a name of at most ``max_length`` characters: a longer name has "…" in place of the
+    middle."""
     half = max_length // 2
     return name if len(name) <= max_length else f"{name[:half]}…{name[1 - half :]}"
 
 
 def shorten_distinct_names(names: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
-    """Shorten long names that appear together, and keep the parts that differ.
+    """Return names that appear together, long names shortened such that the parts that differ stay.
 
     A name loses the middle, as with :func:`shorten_name`. If two names would become equal, the
     names keep the part between the common beginning and the common end, with as many surrounding
@@ -141,7 +142,8 @@ def shorten_distinct_names(names: Sequence[str], max_length: int = MAX_LABEL_LEN
 
 
 def _differing_parts(names: Sequence[str], max_length: int) -> list[str]:
-    """Cut names to the words that not all names share, with some surrounding words."""
+    """Return names cut to the words that not all names share, with some surrounding words, at most
+    ``max_length`` characters."""
     words = [NAME_TOKENS.findall(name) for name in names]
     fewest = min(map(len, words))
     is_shared = [len(set(column)) == 1 for column in zip(*words)]
@@ -156,8 +158,8 @@ def _differing_parts(names: Sequence[str], max_length: int) -> list[str]:
 
 
 def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: int) -> str:
-    """Return the words from ``start`` to ``stop``, with further words on the two sides as far as
-    there is room, and "…" where words are cut."""
+    """Return the words from ``start`` to before ``stop`` as text, with further words on the two
+    sides as far as there is room, and "…" where words are cut."""
     size = len("".join(words[start:stop])) + 2
     for step in range(2 * len(words)):  # alternate between left and right
         first, end = (start - 1, stop) if step % 2 == 0 else (start, stop + 1)
@@ -172,15 +174,15 @@ def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: 
 
 
 def row_name_svg(name: str, x: float, y: float, label: str = "") -> str:
-    """Write the name of a row to the left of ``x``, as ``label`` or, if ``label`` is "", shortened;
-    a shortened name has the full name as tooltip."""
+    """Return the name of a row as SVG, right-aligned at ``x``, as ``label`` or, if ``label`` is "",
+    shortened; a shortened name has the full name as tooltip."""
     label = label or shorten_name(name)
     words = svg_text(label, round(x, 1), round(y, 1), class_="end name")
     return words if label == name else svg_element("g", svg_title(name), words)
 
 
 def name_column_width(names: Iterable[str], max_width: float = math.inf) -> float:
-    """Return the width of the longest name after shortening, with a margin, and at most
+    """Return the width in pixels of the longest name after shortening, with a margin, and at most
     ``max_width``."""
     longest = max(map(len, shorten_distinct_names(list(names))), default=0)
     return min(max_width, 20 + LABEL_CHARACTER_WIDTH * longest)
@@ -230,7 +232,8 @@ def positive_range(values: Sequence[float], name: str) -> tuple[float, float]:
 
 
 def log_axis(values: Sequence[float], start: float, end: float, name: str) -> AxisScale:
-    """Return a logarithmic axis for values; 0 has a separate position.
+    """Return a logarithmic axis for values, from pixel ``start`` to pixel ``end``; 0 has a separate
+    position. ``name``: the chart in messages.
 
     Raises ``ValueError`` for a negative value.
     """
@@ -281,12 +284,13 @@ def place_labels(
     height: float,
     box: tuple[float, float, float, float],
 ) -> list[tuple[float, float, bool] | None]:
-    """Return the label position for every point: start, middle of the height, and whether the label
-    needs a leader line; None if there is no room.
+    """Return the label position for every point: start (left end), middle of the height, and
+    whether the label needs a leader line; None if there is no room.
 
-    ``widths``, ``height``: the sizes of the labels. The first free position counts: next to or
-    around the point, then farther away. A free position covers no point and no other label, and is
-    within ``box``, (left, top, right, bottom). With many points, only the nearest positions count.
+    ``points``, ``widths``, ``height``, ``box``: in pixels; the sizes of the labels are ``widths``
+    and ``height``. The first free position counts: next to or around the point, then farther away.
+    A free position covers no point and no other label, and is within ``box``, (left, top, right,
+    bottom). With many points, only the nearest positions count.
     """
     rings = LABEL_DISTANCES if len(points) <= MAX_POINTS_WITH_LEADERS else LABEL_DISTANCES[:1]
     turns = np.radians(LABEL_ANGLES)
@@ -320,8 +324,8 @@ def place_labels(
 def axis_numbers(
     axis: AxisScale, ticks: Iterable[float], y: float, style: ElementStyle = css_class_style
 ) -> list[str]:
-    """Return numbers below a horizontal axis, without numbers that would touch the previous
-    number."""
+    """Return the numbers ``ticks`` below a horizontal axis as SVG texts at height ``y``, without
+    numbers that would touch the previous number."""
     parts, end = [], -math.inf
     for tick in ticks:
         place, half = axis(tick), LABEL_CHARACTER_WIDTH * len(format_number(tick)) / 2
@@ -339,8 +343,8 @@ def vertical_grid(
     base: float = math.nan,
     style: ElementStyle = css_class_style,
 ) -> list[str]:
-    """Draw the vertical lines of an axis, a darker line at ``base``, with numbers and name
-    below."""
+    """Return the vertical lines of an axis as SVG, ``height`` pixels high, a darker line at the
+    tick ``base``, with numbers and the name of the axis below."""
     kinds = ("grid zero" if tick == base else "grid" for tick in ticks)
     lines = [
         svg_element("path", d=f"M{x(t):.1f} 0V{height:g}", **style(kind))
@@ -355,7 +359,8 @@ def vertical_grid(
 
 
 def threshold_line(value: float, d: str, style: ElementStyle = css_class_style) -> str:
-    """Draw the line of a threshold, and a wide invisible line for the pointer."""
+    """Return the line of a threshold as SVG, and a wide invisible line for the pointer. ``value``:
+    for the tooltip. ``d``: the path of the line."""
     reach = svg_element("path", d=d, **style("reach"))
     return svg_element(
         "g",

@@ -73,7 +73,8 @@ def _layout_lines(table: TextTable, width: int | None) -> Iterator[Any]:
 
 
 def _column_widths(table: TextTable, *, is_folded: bool) -> list[int]:
-    """Return the natural width of every column; if folded, the smallest width that cuts no word."""
+    """Return the natural width of every column in terminal columns; with ``is_folded``, the
+    smallest width that cuts no word."""
     widths = []
     for i, name in enumerate(table.header):
         heads = (name.split() if is_folded else [name]) if table.has_header else []
@@ -85,7 +86,8 @@ def _column_widths(table: TextTable, *, is_folded: bool) -> list[int]:
 
 
 def _fit_column_widths(table: TextTable, width: int, gap: int) -> list[int] | None:
-    """Return widths that fill the terminal; the columns that lack most get more.
+    """Return column widths that fill a terminal of ``width`` columns, with ``gap`` spaces between
+    columns; the columns that lack most get more.
 
     Return None if a word would be cut.
     """
@@ -166,7 +168,8 @@ def _stacked_rows(table: TextTable, width: int) -> Iterator[Any]:
 
 
 def _column_chunks(table: TextTable, width: int) -> Iterator[Any]:
-    """Yield parts of a table, with as many columns as fit next to the first.
+    """Yield the lines of a table in parts below one another, each with the first column and as many
+    further columns as fit.
 
     The first column is cut if no other column would fit.
     """

@@ -64,9 +64,11 @@ def plain_table(
     tones: Iterable[tuple[int, int, str]] = (),
     note: str = "",
 ) -> TextTable:
-    """Return a table with a line below the header.
+    """Return a text table from a header and rows of texts; see
+    :class:`resemblance.report.tables.TextTable`.
 
-    See :class:`resemblance.report.tables.TextTable`.
+    ``right``: the positions of right-aligned columns. ``header_row``: whether the header is shown,
+    with a line below.
     """
     cells = tuple(tuple(row) for row in rows)
     return TextTable(
@@ -78,7 +80,10 @@ def text_table(
     table: Table, columns: Sequence[int] = (), tones: Iterable[tuple[int, int, str]] = ()
 ) -> TextTable:
     """Return a table of a page as text, with the columns for a terminal; or with the columns at the
-    positions ``columns``, without group names."""
+    positions ``columns``, without group names.
+
+    ``tones``: cells to colour on a terminal, (row, column of the text, "good", "warning" or "bad").
+    """
     grid = table_grid(table)
     group_names = [heading.text for heading in grid.headings for _ in range(heading.width)]
     group_names = [""] * len(table.columns) if columns or not group_names else group_names
@@ -104,12 +109,14 @@ def _brief_columns(table: Table) -> list[int]:
 
 
 def _format_table_cell(cell: TableCell, column: int) -> str:
-    """Return the text of a cell with the sign: "0.5**", and "Mine (added)" for a name."""
+    """Return the text of a cell with the sign: "0.5**", and "Mine (added)" for a name in column
+    0."""
     return f"{cell.text} ({cell.sign})" if cell.sign and not column else cell.text + cell.sign
 
 
 def _column_name_with_choice(table: Table, column: int, name: str) -> str:
-    """Return the name of a column, with the choices of the selectors if columns share the name."""
+    """Return ``name`` for the column at position ``column``; with the choices of the selectors if
+    columns share the name."""
     if not table.choices or table.columns.count(table.columns[column]) == 1:
         return name
     return " ".join(filter(None, (name, *table.choices[column])))
@@ -274,8 +281,8 @@ def leading_tables(result: Result) -> Iterator[Any]:
 
 
 def grouped_tables(result: Result) -> Iterator[Any]:
-    """Yield the tables with grouped columns that are not leading: a table per group below its name;
-    then the legend of the section."""
+    """Yield the tables with grouped columns that are not leading: a table per group after the name
+    of the group; then the legend of the section."""
     for section in result.sections:
         tables = [t for t in section.tables if any(t.groups) and not t.is_leading]
         for table in tables:

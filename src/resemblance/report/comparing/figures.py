@@ -143,8 +143,9 @@ def _value_and_chance_maps(
 
 
 def between_two_models(context: PageContext) -> tuple[list[int], list[int]] | None:
-    """Return the rows of the first and the columns of the second of two models, as positions; None
-    unless all names are layers of two models. The columns include the re-initialised copy."""
+    """Return the positions of the layers of the first of two models, as rows, and of the second
+    model, as columns; None unless all names are layers of two models. The columns include the
+    re-initialised copy."""
     if not is_all_pairs_of_one_list(context.comparison):
         return None
     models = layers_by_model(context.comparison.rows)
@@ -244,11 +245,11 @@ def _direction_note(info: MeasureInfo) -> str:
 def layer_lines(
     context: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve], names: Sequence[str]
 ) -> list[Line]:
-    """Return a line for each curve and name, with values, intervals if the evidence has intervals,
-    and tooltips.
+    """Return a line for each curve, with values, intervals if the evidence has intervals, and
+    tooltips.
 
-    The x value of a layer is its number from 1 or, if models have unequal numbers of layers, its
-    relative depth, from 0 to 1.
+    ``names``: the name of the line of each curve. The x value of a layer is its number from 1 or,
+    if models have unequal numbers of layers, its relative depth, from 0 to 1.
     """
     is_relative, chance = has_relative_depth(curves), context.chance(info)
     reading, lines = context.readings.get(info.spec), []
@@ -274,7 +275,8 @@ def has_relative_depth(curves: Sequence[DepthCurve]) -> bool:
 
 
 def _layer_depths(count: int, is_relative: bool) -> list[float]:
-    """Return the positions of layers along an axis: layer numbers, or relative depths."""
+    """Return the positions of ``count`` layers along an axis: 1, 2, ..., or relative depths from 0
+    to 1."""
     return [k / (count - 1) if is_relative else k + 1.0 for k in range(count)]
 
 
@@ -293,7 +295,9 @@ def mean_chance_line(
     """Return the dashed line of the mean chance level at each depth over curves; None if no chance
     level is known.
 
-    ``chance``: the chance level of each pair. ``curves``: (row, column) of each pair, by depth.
+    ``chance``: the chance levels (rows, columns), NaN if unknown. ``curves``: for each curve, (row,
+    column) of the pair at each depth. ``name``: the name of the line. ``is_relative``: whether the
+    x values are relative depths, 0 to 1, instead of layer numbers.
     """
     points = []
     for k, depth in enumerate(_layer_depths(max(map(len, curves), default=0), is_relative)):
@@ -422,7 +426,10 @@ def _error_as_sentence(error: ValueError) -> str:
 def measure_heat_map(
     comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
 ) -> HeatMap:
-    """Return the matrix of a measure, with the colour scale and the reasons for missing values."""
+    """Return the matrix of a measure, with the colour scale and the reasons for missing values.
+
+    ``stretch``: whether the colours end at the extreme values instead of the range of the measure.
+    """
     values = snap_to_bounds(comparison.values[info.spec], info)
     ends, scale_note = color_scale(values, info.range, stretch=stretch)
     direction = "Larger" if info.larger_is_more_similar else "Smaller"
@@ -462,8 +469,8 @@ def hatched_value_map(context: PageContext, info: MeasureInfo) -> HeatMap:
 
 
 def annotate_heat_map(heat: HeatMap, result: MeasureResult) -> HeatMap:
-    """Return a map with tooltips of all results, hatched where a pair is not significantly above
-    chance."""
+    """Return a new map with tooltips of all results, hatched where a tested pair is not
+    significantly above chance."""
     return _hatch_heat_map(heat, result)._replace(titles=_cell_titles(result))
 
 
@@ -486,8 +493,8 @@ def _cell_titles(result: MeasureResult) -> tuple[tuple[str, ...], ...]:
 def map_titles(
     rows: Sequence[str], columns: Sequence[str], reasons: Mapping[tuple[str, str], str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return tooltips with the reasons for missing values by cell, "" without a reason; () if there
-    are no reasons."""
+    """Return tooltips, by row and column, with the reasons for missing values, "" without a reason;
+    () if there are no reasons. ``reasons``: by (row name, column name)."""
     if not reasons:
         return ()
     return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
@@ -590,8 +597,11 @@ def _agreement_map(agreement: MeasureAgreement) -> HeatMap:
 
 
 def measure_order(values: np.ndarray) -> list[int]:
-    """Return an order with similar measures next to each other: average linkage of 1 minus the
-    correlation. NaN counts as the distance 1."""
+    """Return the positions of the measures in an order with similar measures next to each other:
+    average linkage of 1 minus the correlation.
+
+    ``values``: the correlations between measures, (m, m). NaN counts as the distance 1.
+    """
     distances = np.where(np.isnan(values), UNKNOWN_CORRELATION_DISTANCE, 1 - values)
     distances = np.maximum((distances + distances.T) / 2, 0.0)
     np.fill_diagonal(distances, 0.0)

@@ -124,7 +124,8 @@ def _n_finite_values(curve: DepthCurve) -> int:
 
 
 def _models_without_curve(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Name the models that appear in no depth curve; "" if every model appears."""
+    """Return a sentence with the models that appear in none of the depth curves; "" if every model
+    appears."""
     sides = context.comparison.rows, context.comparison.columns
     models = dict.fromkeys(filter(None, (m for side in sides for m in layers_by_model(side))))
     curve_models = {context.reference, *(m for curve in curves for m in (curve.model, curve.other))}
@@ -136,8 +137,11 @@ def _models_without_curve(context: PageContext, curves: Sequence[DepthCurve]) ->
 
 
 def _significant_pairs_sentence(context: PageContext, places: IndexPairs) -> str:
-    """State how many pairs are significantly above chance, adjusted for all pairs; for models, only
-    pairs between models. "" without evidence or tested pairs."""
+    """Return a sentence with the number of pairs significantly above chance, adjusted for all
+    pairs; for models, only pairs between models. "" without evidence or tested pairs.
+
+    ``places``: (row, column) of the pairs of different representations.
+    """
     result = context.readings.get(context.leading.spec)
     if result is None:
         return ""
@@ -156,8 +160,9 @@ def _significant_pairs_sentence(context: PageContext, places: IndexPairs) -> str
 
 
 def _disagreeing_measures_sentence(context: PageContext, pairs: int) -> str:
-    """Name the measures of other families with a Spearman correlation below 0.5 with the leading
-    measure; "" for none, and with fewer than six pairs."""
+    """Return a sentence with the measures of other families that have a Spearman correlation below
+    0.5 with the leading measure; "" for none, and with fewer than six pairs. ``pairs``: the number
+    of pairs."""
     other_measures = [m for m in context.measures if m.family != context.leading.family]
     if pairs < MIN_PAIRS_FOR_CORRELATION or not other_measures:
         return ""
@@ -195,7 +200,8 @@ def _missing_values_sentence(n_missing: int, pairs: int, label: str) -> str:
 
 
 def _uninformative_values_sentence(context: PageContext) -> str:
-    """Count the uninformative values of the leading measure, with the first reason; "" for none."""
+    """Return a sentence with the number of uninformative values of the leading measure, and the
+    first reason; "" for none."""
     words = [
         str(c.value) for c in context.comparison.pair_caveats if c.measure == context.leading.spec
     ]
@@ -245,11 +251,12 @@ HeadlineScore = tuple[str, float, IndexPairs]
 
 
 def _reinitialized_number(context: PageContext, entry: HeadlineScore) -> dict[str, str]:
-    """Return one labelled number for the page: the score of the leading measure between the layer
-    of an entry and the same layer of the re-initialised copy.
+    """Return {label: number} for the page: the score of the leading measure between the layer of an
+    entry and the same layer of the re-initialised copy.
 
-    The value is {} if the page has no such copy, or no copy of the layer, or if the entry has
-    several pairs.
+    ``entry``: name, score and pairs, from :func:`_headline_scores`; the layer is the row of the
+    pair. {} if the page has no such copy, or no copy of the layer, or if the entry has several
+    pairs.
     """
     name, _, places = entry
     x = context.comparison.rows[places[0][0]]
@@ -295,7 +302,10 @@ def _headline_score(
     context: PageContext, name: str, score: float, places: IndexPairs, words: str
 ) -> tuple[str, str]:
     """Return the label and the number of an entry, as texts; the label of a single pair has the
-    interval. ``words`` end the label."""
+    interval.
+
+    ``name``, ``score``, ``places``: an entry of :func:`_headline_scores`. ``words`` end the label.
+    """
     number, interval = format_two_decimals(score), ""
     if len(places) == 1:
         number, *facts = context.score(context.leading, *places[0]).split(", ")
@@ -308,6 +318,8 @@ def _headline_score(
 
 
 def two_models_sentences(context: PageContext, curve: DepthCurve) -> str:
+    """Return the sentence on the depths at which two models are most and least similar, with
+    intervals; or on the common value, if all values are equal in the displayed digits."""
     info = context.leading
     models = f"{name_in_sentence(curve.model)} and {name_in_sentence(curve.other)}"
     depths = [k for k, value in enumerate(curve.values) if math.isfinite(value)]
@@ -336,8 +348,11 @@ def _layer_pair_name(curve: DepthCurve, k: int) -> str:
 def untrained_reference_sentences(
     context: PageContext, curves: Sequence[DepthCurve]
 ) -> Iterator[str]:
-    """Yield a sentence for each other model: the depths at which it is no closer to the first model
-    than a re-initialised copy is. Yield nothing without such a copy."""
+    """Yield a sentence for each other model: the depths at which the model is no closer to the
+    first model than a re-initialised copy of the first model is. Yield nothing without such a copy.
+
+    ``curves``: the scores by depth of all pairs of models, pairs with the copy included.
+    """
     by_models = {(curve.model, curve.other): curve for curve in curves}
     first_model = next((model for model, other in by_models if other == context.reference), "")
     copy = by_models.get((first_model, context.reference))
@@ -370,8 +385,8 @@ def untrained_reference_sentences(
 
 
 def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Name the depths at which models are most and least similar, by the median over pairs of
-    models, or state that all medians are equal."""
+    """Return a sentence with the depths at which models are most and least similar, by the median
+    over pairs of models; or the statement that all medians are equal."""
     depths = shared_depths(curves)
     medians = [float(np.median([curve.values[k] for curve in curves])) for k in depths]
     is_partial = len(depths) < len(curves[0].values)
@@ -393,7 +408,8 @@ def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> 
 
 
 def shared_depths(curves: Sequence[DepthCurve]) -> list[int]:
-    """Return the depths, from 0, with a value for all pairs of models."""
+    """Return the depths, from 0, with a value for all pairs of models. ``curves``: of equal
+    length."""
     table = np.array([curve.values for curve in curves])
     return [int(k) for k in np.flatnonzero(np.isfinite(table).all(axis=0))]
 
@@ -408,8 +424,8 @@ def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
 
 
 def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Name the pairs of models with the most and the least similar mean over the shared depths; ""
-    if the means are equal."""
+    """Return a sentence with the pairs of models that have the most and the least similar mean over
+    the shared depths; "" if the means are equal."""
     depths = shared_depths(curves)
     means = [math.fsum(curve.values[k] for k in depths) / len(depths) for curve in curves]
     if are_values_equal(means):
@@ -428,8 +444,8 @@ def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
 
 
 def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """State for how many layers the most similar layer of the other model has the same depth; "" if
-    no layer has a value."""
+    """Return a sentence with the number of layers for which the most similar layer of the other
+    model has the same depth; "" if no layer has a value."""
     verdicts = [verdict for curve in curves for verdict in _match_outcomes(context, curve)]
     if not verdicts:
         return ""
@@ -472,9 +488,11 @@ def _match_outcomes(context: PageContext, curve: DepthCurve) -> Iterator[str]:
 
 
 def extreme_pairs_sentence(context: PageContext, places: IndexPairs) -> str:
-    """Name the most and the least similar pair, or state that all pairs score the same.
+    """Return a sentence with the most and the least similar pair, or the statement that all pairs
+    score the same.
 
-    For layers of several models, pairs within a model are omitted.
+    ``places``: (row, column) of pairs with a value. For layers of several models, pairs within a
+    model are omitted.
     """
     info = context.leading
     values = context.values(info)
@@ -512,8 +530,8 @@ def _format_pair_names(context: PageContext, place: tuple[int, int]) -> str:
 
 
 def two_groups_sentence(context: PageContext) -> str:
-    """Name two groups of two or more, if every pair within a group is more similar than every pair
-    between the groups; otherwise ""."""
+    """Return a sentence with two groups of two or more representations, if every pair within a
+    group is more similar than every pair between the groups; otherwise ""."""
     if not is_all_pairs_of_one_list(context.comparison) or len(context.comparison.rows) < 4:
         return ""
     differences = context.comparison.dissimilarity(context.leading.spec)
@@ -561,7 +579,8 @@ def _format_group_members(context: PageContext, members: np.ndarray) -> str:
 
 
 def extreme_positions(context: PageContext, values: Sequence[float]) -> tuple[int, int]:
-    """Return the positions of the most and the least similar value."""
+    """Return the positions in ``values`` of the most and the least similar value of the leading
+    measure."""
     order = np.argsort(values, kind="stable")
     largest, smallest = int(order[-1]), int(order[0])
     return (largest, smallest) if context.leading.larger_is_more_similar else (smallest, largest)
@@ -573,6 +592,8 @@ def are_values_equal(values: Sequence[float]) -> bool:
 
 
 def format_top_score(info: MeasureInfo, values: Sequence[float]) -> str:
+    """Return the clause that all values of a measure are the most similar value there can be;
+    otherwise ""."""
     top = most_similar(info)
     is_top = math.isfinite(top) and np.allclose(values, top, rtol=1e-6, atol=1e-6)
     return ", the most similar value there can be" if is_top else ""
@@ -581,8 +602,8 @@ def format_top_score(info: MeasureInfo, values: Sequence[float]) -> str:
 def interval_overlap_clause(
     context: PageContext, place: tuple[int, int], other: tuple[int, int]
 ) -> str:
-    """State that two intervals overlap, so that the order of the two values is uncertain; ""
-    otherwise, and without evidence."""
+    """Return the clause that the intervals of two pairs, (row, column), overlap, so that the order
+    of the two values is uncertain; "" otherwise, and without evidence."""
     if context.evidence is None:
         return ""
     low = context.evidence.low(context.leading.spec)
@@ -592,7 +613,8 @@ def interval_overlap_clause(
 
 
 def chance_clause(context: PageContext, places: IndexPairs) -> str:
-    """State the mean chance level of the same pairs; "" unless it is known for all of them."""
+    """Return a clause with the mean chance level of the pairs ``places``, (row, column); "" unless
+    the chance level is known for all pairs."""
     chance = mean_chance(context, context.leading, places)
     if math.isnan(chance):
         return ""

@@ -105,8 +105,8 @@ def measure_agreement(comparison: Comparison) -> MeasureAgreement | None:
 
 
 def _rank_correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the rank correlation of every two vectors; if all are finite, each is ranked only
-    once."""
+    """Return the rank correlations of every two vectors, (m, m); NaN for constant vectors.
+    ``differences``: m vectors over the same pairs."""
     if not all(np.isfinite(d).all() and not _is_constant_within_rounding(d) for d in differences):
         return np.array([[finite_spearman(a, b) for b in differences] for a in differences])
     ranks = np.array([average_ranks(d) for d in differences])
@@ -167,8 +167,8 @@ def only_pair_position(comparison: Comparison) -> tuple[int, int] | None:
 
 
 def off_diagonal(comparison: Comparison) -> np.ndarray:
-    """Return a mask of the pairs of different representations: everything except the diagonal if a
-    single list was compared, otherwise everything."""
+    """Return a mask (rows, columns) of the pairs of different representations: everything except
+    the diagonal if a single list was compared, otherwise everything."""
     shape = len(comparison.rows), len(comparison.columns)
     if is_all_pairs_of_one_list(comparison):
         return ~np.eye(*shape, dtype=bool)
@@ -176,9 +176,9 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
 
 
 def summarized_pairs(comparison: Comparison) -> np.ndarray:
-    """Return a mask of the pairs in a summary: layers of different models, without the
-    re-initialised copy; or all pairs of different representations, if the names are not layers of
-    several models."""
+    """Return a mask (rows, columns) of the pairs in a summary: layers of different models, without
+    the re-initialised copy; or all pairs of different representations, if the names are not layers
+    of several models."""
     reference = str(comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(comparison.rows, comparison.columns, reference)
     return is_between if is_between.any() else off_diagonal(comparison)
@@ -187,12 +187,13 @@ def summarized_pairs(comparison: Comparison) -> np.ndarray:
 def color_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
 ) -> ColorScale:
-    """Return the limits of the colour scale: the range of the measure. Of a range with negative
-    values, only the negative values that occur are in the scale, and colours stay the same.
+    """Return the ends of a colour scale, and a note if an end is not the end of ``bounds``, the
+    range of the measure.
 
-    If an end of the range is infinite or far away (IMD reaches 18316), the extreme value or 0 takes
-    its place; ``stretch`` puts the extreme values at the two ends. If a few values are far larger
-    than the rest, the scale ends before these outliers. In all these cases the scale has a note.
+    Of a range with values below and above 0, the lower end is the smallest value, at most 0,
+    without a note. If an end of the range is infinite or far away (IMD reaches 18316), the extreme
+    value or 0 replaces the end. If a few values are far larger than the rest, the scale ends before
+    these outliers. ``stretch``: the ends are the extreme values.
     """
     finite = values[np.isfinite(values)]
     smallest, largest = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
@@ -278,19 +279,20 @@ class PageContext(NamedTuple):
         return unique_measure_title(self.comparison, info)
 
     def values(self, info: MeasureInfo) -> np.ndarray:
-        """Return the values of a measure for display."""
+        """Return the values of a measure for display, (rows, columns); values within rounding
+        errors of a bound are the bound."""
         return snap_to_bounds(self.comparison.values[info.spec], info)
 
     def chance(self, info: MeasureInfo) -> np.ndarray:
-        """Return the chance level of each pair, from the evidence or in closed form; NaN if
-        unknown."""
+        """Return the chance level of each pair, (rows, columns), from the evidence or in closed
+        form; NaN if unknown."""
         if self.evidence is None or info.spec not in self.readings:
             return chance_matrix(self.comparison, info.spec)
         return self.evidence.chance(info.spec)
 
     def score(self, info: MeasureInfo, i: int, j: int) -> str:
-        """Write the value of a pair, with the interval if the evidence has an interval, and the
-        chance level if known."""
+        """Return the value of the pair in row ``i`` and column ``j`` as a text, with the interval
+        if the evidence has an interval, and the chance level if known."""
         value, interval = format_two_decimals(float(self.values(info)[i, j])), ""
         chance = format_two_decimals(float(self.chance(info)[i, j]))
         if info.spec in self.readings and self.evidence is not None:
@@ -306,8 +308,9 @@ class PageContext(NamedTuple):
 
 
 def _format_score_near_top(info: MeasureInfo, reading: PairResult) -> str:
-    """Write "above 0.999" for a score with a whole interval within 0.001 of the most similar value,
-    if the score is not exactly this value; else return ""."""
+    """Return "above 0.999" for a score with a whole interval within 0.001 of the most similar
+    value, if the score is not exactly this value; otherwise "". The number depends on the measure:
+    "below 0.001" for a distance."""
     top = most_similar(info)
     ends = [abs(top - value) for value in (reading.value, reading.low, reading.high)]
     # "not <" instead of ">=" also covers NaN and infinity
@@ -381,8 +384,8 @@ def trained_curves(context: PageContext, curves: Iterable[DepthCurve]) -> list[D
 
 
 def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, ...]:
-    """Return curves reduced to the number of depths of the shortest curve: each keeps its nearest
-    relative depths."""
+    """Return curves reduced to the number of depths of the shortest curve, at the nearest relative
+    depths of every curve."""
     count, parts = min((len(curve.layers) for curve in curves), default=0), []
     for curve in curves:
         depths = nearest_depths(count, len(curve.layers))
@@ -414,11 +417,8 @@ def layer_columns(context: PageContext, model: str) -> list[int]:
 def cross_model_pairs(
     context: PageContext, places: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return those of the pairs that are layers of different models, without the re-initialised
-    copy.
-
-    Return [] unless all representations are layers of several models.
-    """
+    """Return the pairs of ``places``, (row, column), that are layers of different models, without
+    the re-initialised copy; [] unless all representations are layers of several models."""
     rows, columns = context.comparison.rows, context.comparison.columns
     is_between = is_between_models(rows, columns, context.reference)
     return [place for place in places if is_between[place]]
@@ -442,7 +442,7 @@ def name_in_sentence(name: str) -> str:
 
 
 def mean_chance(context: PageContext, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
-    """Return the mean chance level of some pairs; NaN for no pairs, and unless it is known for all
-    of them."""
+    """Return the mean chance level of the pairs ``places``, (row, column); NaN for no pairs, and
+    unless the chance level is known for all pairs."""
     chance = context.chance(info)
     return math.fsum(float(chance[i, j]) for i, j in places) / len(places) if places else math.nan

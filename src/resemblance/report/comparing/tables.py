@@ -367,7 +367,8 @@ def _value_row(
 
 
 def decimals_for_measure(result: MeasureResult) -> int | None:
-    """Return the number of decimals for all scores of a measure; None if no single number fits."""
+    """Return the number of decimals for all scores of a measure; None if no single number of
+    decimals fits."""
     return decimals_for_column(
         [abs(x) for pair in result.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
     )
@@ -466,8 +467,8 @@ def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def format_fact(fact: Any) -> TableEntry:
-    """Return a fact for a cell: numbers as float, lists with commas, long lists with their
-    length."""
+    """Return a fact for a cell: numbers as float, "yes" or "no" for booleans, entries of lists and
+    mappings with commas, of long lists the first entries and the number of entries."""
     if fact is None or isinstance(fact, str):
         return fact
     if isinstance(fact, bool):
