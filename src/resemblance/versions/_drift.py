@@ -234,7 +234,8 @@ def drift(
 def _drift_settings(
     sample: PairedSample, rules: DriftRules, widths: tuple[int, int], has_labels: bool
 ) -> dict[str, Any]:
-    """Return the settings of a paired comparison: sample counts, widths, thresholds and seed."""
+    """Return the settings of a paired comparison: sample counts, widths, thresholds and seed.
+    ``widths``: of the reference and of the current version."""
     return {
         "labels": has_labels,
         "paired": True,
@@ -319,8 +320,9 @@ def _drift_between_batches(
 
 
 def _joint_principal_plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple[float, float]]]:
-    """Project the first 150 rows of each batch onto the first two principal components of the
-    pooled rows. The points of "mapped" are []."""
+    """Return the first 150 rows of each batch as points in the plane of the first two principal
+    components of the pooled rows, by "reference" (x) and "current" (y). The points of "mapped" are
+    []."""
     pooled = np.concatenate([x, y])
     center = pooled.mean(axis=0)
     axes = np.linalg.svd(pooled - center, full_matrices=False)[2][:2].T
@@ -359,7 +361,8 @@ def _measure_paired_sample(
 ) -> tuple[tuple[DriftTest, ...], Diagnosis, RowPermutation | None, tuple[MovedClass, ...]]:
     """Return the drifts, the diagnosis, the permutation of the rows, and the moved classes.
 
-    The permutation is None if the rows are in the same order, or if all current rows are equal.
+    ``names``: the label of each class, by class number; {} without labels. The permutation is None
+    if the rows are in the same order, or if all current rows are equal.
     """
     n, width = len(sample.all[0].source), sample.all[0].width
     noise = 0
@@ -402,7 +405,10 @@ def _class_changes(
     sample: PairedSample, diagnosis: Diagnosis, names: Mapping[int, Hashable]
 ) -> tuple[Finding, tuple[MovedClass, ...]]:
     """Return the finding about classes that moved differently from the rest, and the shift of every
-    class. Without labels, the finding is not assessed and the shifts are ()."""
+    class. Without labels, the finding is not assessed and the shifts are ().
+
+    ``names``: the label of each class, by class number.
+    """
     if sample.groups is None:
         return unassessed_finding("moved_classes", "it needs labels"), ()
     means = version_class_means(_sample_blocks_with_map(sample, sample.groups, diagnosis), names)
@@ -412,10 +418,12 @@ def _class_changes(
 def _sample_blocks_with_map(
     sample: PairedSample, groups: np.ndarray, diagnosis: Diagnosis
 ) -> Iterator[ClassBlock]:
-    """Yield blocks of classes, rows before, rows after, and rows mapped by the map of most classes.
+    """Yield blocks of classes (n,), rows before, rows after, and rows mapped by the map of most
+    classes, each (n, d).
 
-    The blocks contain all samples, or only the subsample if the map is unknown for other rows. If
-    every class has its own shift, the map of most classes is the identity.
+    ``groups``: the class number of every sample. The blocks contain all samples, or only the
+    subsample if the map is unknown for other rows. If every class has its own shift, the map of
+    most classes is the identity.
     """
     (before, after), classes = sample.all, groups[sample.rows]
     has_shifts = diagnosis.fit.name == "classes"
@@ -471,8 +479,8 @@ def _apply_loss_thresholds(
     sample: PairedSample,
     rules: DriftRules,
 ) -> tuple[Finding, ...]:
-    """Return all findings. A loss (``LOSS_KINDS``) gets its threshold, and whether the loss exceeds
-    the threshold. Other findings stay as they are."""
+    """Return all findings; a loss (``LOSS_KINDS``) has its threshold, and whether the loss exceeds
+    the threshold. Other findings stay as they are. ``rows``: the drifts."""
     by_name = {row.name: row for row in rows}
     limits: dict[str, float | None] = dict.fromkeys(LOSS_KINDS, rules.threshold)
     limits["neighbours"] = by_name["neighbours"].threshold
@@ -524,8 +532,11 @@ def _version_provenance(x: Representation) -> dict[str, Any]:
 def _drift_picture(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
 ) -> dict[str, list[tuple[float, float]]]:
-    """Project the first 150 samples onto the plane of largest variance: the reference, the current
-    version, and the mapped reference."""
+    """Return the first 150 samples as points in the plane of largest variance, by "reference",
+    "current", and "mapped": the mapped reference.
+
+    ``x``, ``y``: the reference and the current version, (n, d).
+    """
     center = y.mean(axis=0)
     pooled = np.concatenate([x - x.mean(axis=0), y - center])
     axes = np.linalg.svd(pooled, full_matrices=False)[2][:2].T

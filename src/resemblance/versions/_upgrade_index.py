@@ -126,8 +126,8 @@ class IndexUpgrade(BaseResult):
 
     def break_even(self, option: str) -> float | None:
         """Return the number of queries after which re-embedding all documents costs less than the
-        losses of an option. Return None without prices, without a recall of the option, and for
-        options that embed documents."""
+        losses of an option; infinity if the option loses nothing. Return None without prices,
+        without a recall of the option, and for options that embed documents."""
         cost_per_document = self.settings["cost_per_document"]
         cost_per_miss = self.settings["cost_per_miss"]
         entry = next((o for o in self.options if o.name == option), None)
@@ -316,7 +316,7 @@ def _build_upgrade(
     settings: dict[str, Any],
     fault: str,
 ) -> IndexUpgrade:
-    """Return the upgrade: the decision, all options, and the sentences. ``fault``: the check of
+    """Return the upgrade: the decision, all options, and the sentences. ``fault``: the sentence on
     wrong pairs that leaves the decision open, or ""."""
     options = _ordered_options(task, methods, recalls)
     target, min_recall, widths = settings["target"], settings["min_recall"], settings["widths"]

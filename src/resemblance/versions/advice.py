@@ -62,14 +62,15 @@ def choose_option(
     """Return the decision, from the recalls of the answers ``target``. Options are tried in the
     given order, the cheapest first.
 
-    An option passes if its lower bounds, over all queries and in every group, are at least
-    ``min_recall``. The first rule that applies decides:
+    ``documents``: the number of documents in the index. An option passes if its lower bounds, over
+    all queries and in every group, are at least ``min_recall``. The first rule that applies
+    decides:
 
     - "stay", if the lower bound of ``gain`` is at most 0: the new model is not shown to be better.
     - "undecided", if no option has a recall. Re-ranking more than a tenth of the ``documents`` is
       no option.
-    - For recalls that are estimates for a larger index: "re-embed" if all upper bounds are below
-      ``min_recall``, else "undecided".
+    - For recalls that are estimates for a larger index (``is_estimate``): "re-embed" if all upper
+      bounds are below ``min_recall``, else "undecided".
     - The first option that passes and embeds no document.
     - "re-embed a part", with the failing groups: the first option without re-ranking whose passing
       groups have at least half of the queries.
@@ -124,7 +125,8 @@ def upgrade_verdict(
     widths: tuple[int, int],
     gain: RelevanceGain | None = None,
 ) -> str:
-    """Return the decision, and the recall of the chosen option, in a sentence or two."""
+    """Return the decision, and the recall of the chosen option, in a sentence or two. ``widths``:
+    of the old and of the new vectors."""
     if decision.name == "stay" and gain is not None:
         return f"Stay with the old model: the new model {format_gain(gain)}."
     recalls = {o.name: getattr(o, target) for o in options}
@@ -159,7 +161,10 @@ def _no_cheap_option_verdict(
     target_phrase: str,
 ) -> str:
     """Return the sentence for "re-embed" or "undecided", with the option of the largest recall. If
-    no option has a recall, the sentence asks for ``index`` and ``embed``."""
+    no option has a recall, the sentence asks for ``index`` and ``embed``.
+
+    ``target_phrase``: the words after a recall, "of the 10 documents that ...".
+    """
     recalls = {o: getattr(o, target) for o in options if o.decision != "re-embed"}
     known_recalls = {option: recall for option, recall in recalls.items() if recall is not None}
     best_option = max(known_recalls, key=lambda option: known_recalls[option].value, default=None)
@@ -211,7 +216,7 @@ def option_instruction(option: Option, widths: tuple[int, int]) -> str:
 
 
 def option_phrase(option: Option) -> str:
-    """Return a noun phrase for an option."""
+    """Return a noun phrase for an option, such as "a rotation of new queries"."""
     part_map = "an affine map" if option.base == "documents_affine" else "a rotation"
     if option.candidates:
         return f"re-ranking {option.candidates} candidates of {OPTION_PHRASES[option.base][0]}"
@@ -228,7 +233,7 @@ def option_verb(option: Option) -> str:
 
 
 def format_recall(recall: Recall) -> str:
-    """Format a recall as "value (low to high)" in percent."""
+    """Return a recall as text, "value (low to high)" in percent."""
     value, low, high = map(format_percent, (recall.value, recall.low, recall.high))
     return f"{value} ({low} to {high})"
 

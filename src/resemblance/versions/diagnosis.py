@@ -50,9 +50,9 @@ class Diagnosis(NamedTuple):
     """All findings except the loss of neighbours, the chosen map, and the unexplained variance of
     the nested maps.
 
-    ``scale``: the factor of the chosen map. ``mapped``: the mapped samples, with every sample
-    mapped by a fit to other samples. ``whole``: the map for rows outside the subsample, None if
-    unknown. ``beyond``: a phrase for the effect of the map.
+    ``scale``: the factor of the chosen map. ``mapped``: the mapped samples, (n, d), with every
+    sample mapped by a fit to other samples. ``whole``: the map for rows outside the subsample, None
+    if unknown. ``beyond``: the words for the map in a sentence, such as "the map does".
     """
 
     findings: tuple[Finding, ...]
@@ -76,8 +76,8 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
-    """Return the diagnosis of the change from x to y, (n, d) arrays. x is not constant, and y is
-    not constant. ``classes``: (n,), or None."""
+    """Return the diagnosis of the change from x to y, (n, d) arrays. Neither x nor y may be
+    constant. ``classes``: the class numbers, (n,), or None."""
     fits = _assessable_map_fits(x, y, seed)
     ladder, base = unexplained_variance_ladder(x, y, fits), x
     classwise = None
@@ -115,8 +115,8 @@ def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
 
 
 def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) -> AffineMap | None:
-    """Return the chosen map fitted to all samples, or None for shifts of classes, which do not
-    apply to other rows."""
+    """Return the map of ``fit`` fitted to all samples, or None for shifts of classes, which do not
+    apply to other rows. ``factor``: the factor of scale of the map."""
     if fit.name == "classes":
         return None
     u, v = x.mean(axis=0), y.mean(axis=0)
@@ -182,8 +182,8 @@ def _is_richer_map_better(simple_fit: MapFit, rich_fit: MapFit, seed: int) -> bo
 
 
 def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) -> Finding:
-    """Return the finding whose amount is the share of the variance that a richer map explains
-    beyond a simpler map."""
+    """Return the finding of a ``kind``: the amount is the share of the variance that a richer map
+    explains beyond a simpler map."""
     gain = simple_fit.residual - rich_fit.residual
     low, high = bootstrap_mean_interval(gain, seed, kind)
     amount = float(gain.mean())
@@ -257,8 +257,9 @@ def _linear_map_beyond_noise(
 
 
 def _rotation_angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
-    """Return the finding with the mean angle between samples before and after the rotation in its
-    sentence. A finding without amount stays as it is; a finding that is not named gets no angle."""
+    """Return the finding ``rotation`` with the mean angle between samples before and after the
+    rotation in its sentence. A finding without amount stays as it is; a finding that is not named
+    gets no angle."""
     if rotation.amount is None:
         return rotation
     if not rotation.named:

@@ -112,8 +112,8 @@ def find_version_facts(
 def _scan_row_pairs(
     x: Rows, y: Rows, names: VersionNames
 ) -> tuple[RowPairComparison, tuple[RowStatistics, RowStatistics]]:
-    """Compare the rows of two versions and compute row statistics in a single pass, block by
-    block."""
+    """Return the comparison of the rows at equal positions of two versions, and the row statistics
+    of each version, from a single pass, block by block."""
     width, lower = min(x.width, y.width), max((x, y), key=_source_rounding)
     scales = [_power_of_two_scale(v) for v in (x, y)]
     centers = [
@@ -136,7 +136,12 @@ def _scan_row_pairs(
 def _compare_row_block(
     a: np.ndarray, b: np.ndarray, scales: list[float], lower: Rows
 ) -> tuple[Any, ...]:
-    """Compare rows of two blocks: equal, parallel, ratio of lengths, zero in neither."""
+    """Return four arrays (n,) about the rows at equal positions of two blocks (n, d): equal,
+    parallel, length of b divided by length of a, zero in neither.
+
+    ``scales``: the factor for a and for b that avoids overflow; the ratio of lengths is that of the
+    unscaled rows. ``lower``: the version with the lower precision.
+    """
     is_equal = (_cast_to_lower_precision(a, lower) == _cast_to_lower_precision(b, lower)).all(
         axis=1
     )
@@ -159,7 +164,8 @@ def _evenly_spaced_rows(x: Rows) -> np.ndarray:
 
 
 def _power_of_two_scale(x: Rows) -> float:
-    """Return a power of two to bring typical values near 1; 1 if the typical value is 0."""
+    """Return the power of two by which typical values multiply to come near 1; 1 if the typical
+    value is 0."""
     size = float(np.median(np.abs(x.take(_evenly_spaced_rows(x))).max(axis=1)))
     return float(2.0 ** -np.clip(np.frexp(size)[1], -1000, 1000)) if size else 1.0
 
@@ -186,7 +192,8 @@ def _row_lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def _row_hashes(rows: np.ndarray) -> np.ndarray:
-    """Return a 64-bit hash of every row: the sum of products of the bits with odd numbers."""
+    """Return a 64-bit hash of every row, (n,): the sum of products of the bits with odd numbers.
+    ``rows``: (n, d) in float64."""
     integers = generator(0, "hashes of rows").integers(2**63, size=rows.shape[1], dtype=np.uint64)
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
     bits ^= bits >> np.uint64(32)
@@ -211,7 +218,8 @@ def _equal_row_facts(
     pairs: RowPairComparison, x: Rows, y: Rows, names: VersionNames
 ) -> tuple[Fact, ...]:
     """Return facts about equal rows, about rows equal up to length, and about columns of one
-    version that are columns of the other version; () if there are none."""
+    version that are columns of the other version; () if there are none, and for versions that are
+    equal up to one factor in all rows."""
     n, rounding = len(pairs.equal), 64 * max(_source_rounding(x), _source_rounding(y))
     if x.width != y.width:
         leading = _leading_columns_fact(pairs, x, y, names, rounding)
@@ -273,7 +281,7 @@ def _leading_columns_fact(
 
 def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> tuple[Fact, ...]:
     """Return the fact that a version consists of columns of the other version in new positions, or
-    ()."""
+    (). ``rounding``: the relative difference below which ratios of lengths are equal."""
     is_y_wider = y.width > x.width
     wide_rows, narrow_rows = (y, x) if is_y_wider else (x, y)
     wide_name, narrow_name = names[::-1] if is_y_wider else names
@@ -327,10 +335,12 @@ def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> t
 
 
 def _columns_of(narrow_rows: np.ndarray, wide_rows: np.ndarray) -> np.ndarray | None:
-    """Return, for every column of the narrower rows, the wider column that correlates most, (d,).
+    """Return, for every column of the narrower rows (n, d), the position of the wider column that
+    correlates most, (d,).
 
-    Return None for fewer than 10 rows or 2 columns, if two narrower columns would share a wider
-    column, if a constant column has no equal, or if all columns are in their positions.
+    ``wide_rows``: (n, e), the same samples. Return None for fewer than 10 rows or 2 columns, if two
+    narrower columns would share a wider column, if a constant column has no equal, or if all
+    columns are in their positions.
     """
     if len(narrow_rows) < FEWEST_ROWS or narrow_rows.shape[1] < 2:
         return None
@@ -348,7 +358,7 @@ def _columns_of(narrow_rows: np.ndarray, wide_rows: np.ndarray) -> np.ndarray | 
 
 
 def _in_unit_columns(rows: np.ndarray) -> np.ndarray:
-    """Return centred columns of length 1; a column whose values are equal is zero."""
+    """Return new centred columns of length 1; a column whose values are equal is zero."""
     is_constant = np.ptp(rows, axis=0) == 0
     centered = np.where(is_constant, 0.0, rows - rows.mean(axis=0))
     size = np.abs(centered).max(axis=0)
@@ -446,8 +456,11 @@ def _format_side_counts(counts: Sequence[int], sides: Sequence[RowStatistics]) -
 def _side_fact(
     kind: str, counts: Sequence[int], sides: Sequence[RowStatistics], predicate: str, remedy: str
 ) -> tuple[Fact, ...]:
-    """Return one fact about the rows of separate versions. The fact counts the rows of the version
-    with more such rows; the sentence gives the two counts."""
+    """Return one fact, in a tuple, about the rows of separate versions. The fact counts the rows of
+    the version with more such rows; the sentence gives the two counts.
+
+    ``counts``: the number of such rows in each version. ``predicate``: the end of the sentence.
+    """
     side = int(np.argmax(counts))
     text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {predicate}"
     return (Fact(kind, counts[side], len(sides[side].hashes), text, remedy),)
@@ -472,7 +485,8 @@ def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
 
 
 def _copied_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
-    """Return the fact about nonzero rows with copies in the same version."""
+    """Return the fact about nonzero rows with copies in the same version, in a tuple; () if copies
+    are few."""
     counts = []
     for side in sides:
         _, inverse, times = np.unique(side.hashes, return_inverse=True, return_counts=True)
@@ -514,7 +528,7 @@ def find_batch_facts(
     x: Rows, y: Rows, names: VersionNames = ("reference", "current batch")
 ) -> tuple[Fact, ...]:
     """Return the facts about two batches of different samples and one width: rows that are in the
-    two batches, zeros, copies, far rows."""
+    two batches, zeros, copies, far rows. ``names``: the batches in sentences."""
     sides = [_batch_row_statistics(rows, name) for rows, name in zip((x, y), names)]
     is_shared = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
     shared_facts: tuple[Fact, ...] = ()

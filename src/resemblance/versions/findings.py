@@ -67,7 +67,7 @@ def unassessed_finding(kind: str, reason: str) -> Finding:
 
 
 def format_distinct_percents(share: float, other_share: float) -> tuple[str, str]:
-    """Format two shares as percentages, with enough digits to distinguish unequal shares."""
+    """Return two shares as percentages, with enough digits to distinguish unequal shares."""
     if share == other_share or format_percent(share) != format_percent(other_share):
         return format_percent(share), format_percent(other_share)
     for digits in range(2, 15):
@@ -85,7 +85,10 @@ def bootstrap_mean_interval(
     size: int | None = None,
 ) -> tuple[float, float]:
     """Return the ends of the bootstrap interval of the mean of ``values``, one number per sample.
-    ``size``: the number of samples in each draw, by default all."""
+
+    ``labels``: words that make the random draws differ from other draws with the seed. ``size``:
+    the number of samples in each draw, by default all.
+    """
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(BOOTSTRAP_REPLICATES, size or len(values))
     )
@@ -95,11 +98,12 @@ def bootstrap_mean_interval(
 
 
 def leave_out_half_width(estimates: Sequence[np.ndarray]) -> float:
-    """Return half the width of the jackknife interval of an estimate, from leave-one-part-out
-    estimates.
+    """Return half the width of the jackknife interval of an estimate, from the estimates without
+    each part of the samples.
 
-    The estimates are numbers or vectors; squared deviations of vector entries add up. The interval
-    is :func:`~resemblance.significance.resampling.half_width`.
+    ``estimates``: numbers, or vectors of equal length; the half widths of the entries of a vector
+    combine as the root of the sum of squares. The interval is
+    :func:`~resemblance.significance.resampling.half_width`.
     """
     values = np.stack([np.atleast_1d(e) for e in estimates], axis=-1)
     return float(np.linalg.norm(half_width(values, "groups", FINDING_CONFIDENCE)))

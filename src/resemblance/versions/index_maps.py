@@ -59,8 +59,11 @@ class IndexMap(NamedTuple):
 def make_index_map(
     fit: AffineMap, side: MapSide, units: tuple[float, float], normalize: bool = False
 ) -> IndexMap:
-    """Return a fitted map for vectors in original units. ``units``: the units of rows and of
-    results; without effect for ``normalize``."""
+    """Return a fitted map for vectors in original units.
+
+    ``fit``: a map between vectors divided by ``units``, the units of the rows and of the results;
+    with ``normalize``, a map between vectors of length 1, and ``units`` has no effect.
+    """
     before, after = (1.0, 1.0) if normalize else units
     matrix = np.eye(len(fit.before)) if fit.matrix is None else fit.matrix
     factor = fit.factor * (after / before)
@@ -68,7 +71,8 @@ def make_index_map(
 
 
 class DocumentMoments(NamedTuple):
-    """Means of the document vectors x and y, covariance of x, and cross-covariance of x and y."""
+    """Means of the document vectors x (the input of a map) and y (the target), covariance of x,
+    cross-covariance of x and y, and total variance of y, over n documents."""
 
     n: int
     x: np.ndarray  # (e,)
@@ -81,9 +85,10 @@ class DocumentMoments(NamedTuple):
 def compute_document_moments(
     x: StoredRows, y: StoredRows, rows: np.ndarray, models: tuple[str, str]
 ) -> DocumentMoments:
-    """Return the moments of the documents ``rows``, read in blocks.
+    """Return the moments of the documents at the positions ``rows``, read in blocks.
 
-    Raises :class:`UndefinedError` if all documents are one point by one of the models.
+    ``models``: the names of the models of x and y in messages. Raises :class:`UndefinedError` if
+    all documents are one point by one of the models.
     """
     starts = range(0, len(rows), MAX_BLOCK_ROWS)
     origins = [vectors.take(rows[:MAX_BLOCK_ROWS]).mean(axis=0) for vectors in (x, y)]
@@ -156,7 +161,8 @@ def count_free_parameters(name: str, d: int, e: int) -> int:
 def fit_index_maps(
     names: tuple[str, ...], x: StoredRows, y: StoredRows, rows: np.ndarray, models: tuple[str, str]
 ) -> dict[str, AffineMap]:
-    """Return maps from x to y by name, fitted to the documents ``rows``."""
+    """Return maps from x to y by name ("orthogonal", "affine"), fitted to the documents at the
+    positions ``rows``. ``models``: the names of the models of x and y in messages."""
     if not names:
         return {}
     moments = compute_document_moments(x, y, rows, models)
@@ -167,7 +173,11 @@ def too_few_documents_reasons(
     names: tuple[str, ...], widths: tuple[int, int], documents: int
 ) -> dict[str, str]:
     """Return why the affine maps of queries and of documents cannot be fitted to half of the
-    documents, by option; {} if the maps can be fitted or are not requested."""
+    documents, by option; {} if the maps can be fitted or are not requested.
+
+    ``widths``: of the old and of the new vectors. ``documents``: the number of documents that are
+    no queries.
+    """
     min_documents = 2 * max(widths)
     if "affine" not in names or documents >= min_documents:
         return {}

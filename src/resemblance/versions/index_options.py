@@ -108,10 +108,11 @@ def assemble_options(
 ) -> tuple[Option, ...]:
     """Return all options, the cheapest first.
 
-    ``numbers``: the free parameters of each requested method. ``recalls``: recalls by target and
-    option. ``reasons``: why an option is not assessed, with ``unknown_reason`` for all other
-    options. ``sizes``: number of documents in the index, and base number for the shares of a
-    partial re-embedding. ``rebuilt_names``: methods that change stored vectors.
+    ``numbers``: the free parameters of the map of each requested method. ``recalls``: by target
+    ("new_model", "old_model") and option. ``reasons``: why an option is not assessed, with
+    ``unknown_reason`` for all other options without a recall. ``sizes``: number of documents in the
+    index, and number of documents of which a partial re-embedding takes a share. ``rebuilt_names``:
+    methods that change stored vectors.
     """
     index_size, n_documents = sizes
 

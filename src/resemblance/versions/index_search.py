@@ -33,10 +33,11 @@ def search_nearest_rows(
     metric: SearchMetric,
     tick: SearchProgress = lambda _: None,
 ) -> np.ndarray:
-    """Return the indices of the k nearest rows of every point, (points, k), the nearest first,
-    without the point's own row (``own_rows``, -1 for none).
+    """Return the indices of the k nearest rows of every point, (n_points, k), the nearest first,
+    without the point's own row.
 
-    ``tick`` is called after each block with the block's share of all rows.
+    ``points``: (n_points, d). ``own_rows``: the index of the own row of each point, (n_points,), -1
+    for none. ``tick`` is called after each block with the block's share of all rows.
     """
     n = len(rows.source)
 
@@ -58,7 +59,10 @@ def search_blocks(
     metric: SearchMetric,
 ) -> np.ndarray:
     """Return the indices of the k nearest rows of every point, as :func:`search_nearest_rows`,
-    among blocks of rows. Products are computed about ``center``."""
+    among blocks of rows, (index of the first row, rows).
+
+    ``center``: (d,), subtracted from the rows against rounding errors.
+    """
     if metric != "inner":
         return find_nearest_rows(points, own_rows, blocks, center, k)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
@@ -77,7 +81,12 @@ def search_blocks(
 
 
 def _keep_largest(best: np.ndarray, rows: np.ndarray, products: np.ndarray, start: int) -> None:
-    """Merge the k largest products so far with the products of another block, in place."""
+    """Merge the k largest products so far with the products of another block, in place.
+
+    ``best``, ``rows``: the k largest products of each point and the indices of the rows, (n_points,
+    k). ``products``: (n_points, rows of the block). ``start``: the index of the first row of the
+    block.
+    """
     k = best.shape[1]
     indices = np.broadcast_to(np.arange(start, start + products.shape[1]), products.shape)
     values = np.concatenate([best, products], axis=1)
@@ -93,11 +102,12 @@ def match_true_neighbors(
     take: RowLookup,
     metric: SearchMetric,
 ) -> np.ndarray:
-    """Return which retrieved rows, (points, depth), are as near as the farthest true neighbour, or
-    nearer.
+    """Return which retrieved rows are as near as the farthest true neighbour, or nearer: booleans
+    (n_points, depth).
 
-    ``true`` and ``retrieved`` are indices of rows; ``take`` returns the rows in the version that
-    decides.
+    ``points``: (n_points, d). ``true``: the indices of the k nearest rows, (n_points, k).
+    ``retrieved``: indices, (n_points, depth). ``take`` returns the rows at indices, in the version
+    that decides.
     """
     if metric != "inner":
         return ~are_lost_neighbors(points, true, retrieved, take)
@@ -121,5 +131,6 @@ def match_true_neighbors(
 
 def recall_at_count(right: np.ndarray, count: int, k: int) -> np.ndarray:
     """Return, for each point, how many of the k correct rows are among the first ``count``
-    retrieved rows, as a share of k."""
+    retrieved rows, as a share of k: (n_points,). ``right``: whether each retrieved row is correct,
+    (n_points, depth)."""
     return np.asarray(np.minimum(right[:, :count].sum(axis=1), k) / k)

@@ -44,7 +44,8 @@ def validate_threshold(threshold: Any) -> float | None:
 
 
 def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
-    """Raise ``ValueError`` for parameters outside their ranges."""
+    """Raise ``ValueError`` for parameters of ``drift`` outside their ranges. ``counts``:
+    ``n_resamples``, ``k``, ``max_samples`` and ``seed``, by name."""
     check_share("drift: tolerance", tolerance)
     check_choice("drift: purpose", purpose, SIDES_BY_PURPOSE)
     for name, value in counts.items():
@@ -52,14 +53,16 @@ def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
 
 
 def check_flag(role: str, value: Any) -> bool:
-    """Return a flag; raise ``ValueError`` for values other than True and False."""
+    """Return a flag as ``bool``; raise ``ValueError`` for values other than True and False.
+    ``role``: the parameter in messages."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{role} must be True or False; got {value!r}")
     return bool(value)
 
 
 def check_share(role: str, value: Any) -> None:
-    """Raise ``ValueError`` unless the value is a number between 0 and 1."""
+    """Raise ``ValueError`` unless the value is a number between 0 and 1, without 0 and 1. ``role``:
+    the parameter in messages."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
         raise ValueError(f"{role} must be a number between 0 and 1; got {value!r}")
 
@@ -99,11 +102,13 @@ def validate_versions(
 def columns_by_model(
     old: Sequence[Representation], new: Sequence[Representation]
 ) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:
-    """Return the vectors of an old and of a new model, documents first, with matching columns.
+    """Return the vectors of an old and of a new model with matching columns: all vectors of the old
+    model, then of the new model.
 
-    All vectors of a model get the same order of columns: the order of the old model, if old and new
-    names are equal. Raises ``ValueError`` if names differ within a model, or if only some names of
-    the two models are equal.
+    ``old``, ``new``: the documents first, then other vectors of the model. All vectors of a model
+    get the same order of columns: the order of the old model, if old and new names are equal.
+    Raises ``ValueError`` if names differ within a model, or if only some names of the two models
+    are equal.
     """
     document_pair = align_columns("upgrade_index", (old[0], new[0]))
     return tuple(
@@ -138,7 +143,11 @@ def to_common_space(
     x: np.ndarray, y: np.ndarray, unit: float
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the two versions divided by ``unit`` in the same dimensions, and whether dimensions
-    were dropped: more than 2n dimensions are rotated into 2n."""
+    were dropped.
+
+    ``x``, ``y``: (n, d) and (n, e); zeros pad the narrower version. Versions with more than 2n
+    dimensions are rotated into the 2n dimensions that the versions span.
+    """
     width = max(x.shape[1], y.shape[1])
     a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
     if width <= 2 * len(x):

@@ -100,7 +100,11 @@ def _part_kept_by_components(x: np.ndarray, y: np.ndarray) -> tuple[RemainingPar
 
 def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed: int) -> Finding:
     """Return the finding about neighbours lost after all vectors are re-embedded. The loss is named
-    if the chosen map does not explain the loss, and ``explained`` if the map does."""
+    if the chosen map does not explain the loss, and ``explained`` if the map does.
+
+    ``k``: neighbours per query. ``map_phrase``: the words for the map in a sentence, such as "the
+    map does".
+    """
     smaller_losses = min(losses.reembedded, losses.mapped, key=np.mean)
     low, high = bootstrap_mean_interval(losses.reembedded, seed, "neighbours")
     is_named = (
@@ -152,8 +156,12 @@ def class_loss_finding(
 def classify_by_discriminant(
     x: np.ndarray, classes: np.ndarray, is_shrunk: bool, seed: int
 ) -> np.ndarray:
-    """Return 1 for every sample that a discriminant fitted to other samples classifies correctly,
-    else 0."""
+    """Return 1.0 for every sample that a linear discriminant fitted to other samples classifies
+    correctly, else 0.0: (n,).
+
+    ``classes``: the class numbers, (n,). ``is_shrunk``: whether the covariance is shrunk, for few
+    samples.
+    """
     is_correct = np.zeros(len(x))
     for train, test in cross_validation_folds(len(x), seed):
         labels = np.unique(classes[train])
@@ -166,8 +174,9 @@ def classify_by_discriminant(
 
 
 def _shrunk_covariance(residuals: np.ndarray, is_shrunk: bool) -> np.ndarray:
-    """Return the covariance within classes, made invertible. If ``is_shrunk``, shrink the
-    covariance towards a sphere by the optimal amount (Ledoit & Wolf)."""
+    """Return the covariance within classes, (d, d), made invertible. ``residuals``: samples minus
+    class means, (n, d). ``is_shrunk``: shrink the covariance towards a sphere by the optimal amount
+    (Ledoit & Wolf)."""
     n, d = residuals.shape
     covariance, weight = residuals.T @ residuals / n, 1e-9
     if is_shrunk:

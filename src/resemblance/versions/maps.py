@@ -16,8 +16,8 @@ MatrixFitter = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class MapFit(NamedTuple):
-    """A fitted map from reference to current: name, centred predictions, residuals, and the
-    matrices of the cross-validation folds."""
+    """A fitted map from reference to current: name, held-out predictions, targets, a factor,
+    squared residuals, and the matrices of the cross-validation folds."""
 
     name: str
     predicted: np.ndarray  # (n, d), held-out predictions
@@ -51,7 +51,8 @@ def fit_identity(x: np.ndarray, y: np.ndarray) -> None:
 
 
 def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the orthogonal map, reflections included, that brings x closest to y (Procrustes).
+    """Return the orthogonal matrix (d, d), reflections included, that brings x closest to y
+    (Procrustes). x and y must be centred.
 
     With fewer samples than features the map is orthogonal on an n-dimensional space around x, and 0
     outside.
@@ -65,7 +66,8 @@ def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def fit_linear_map(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the linear map that brings x closest to y; the smallest if several maps do."""
+    """Return the matrix (d, d) that brings x closest to y by least squares; the smallest if several
+    matrices do. x and y must be centred."""
     return np.linalg.lstsq(x, y, rcond=1e-10)[0]
 
 
@@ -77,12 +79,13 @@ NESTED_MAP_FITTERS: dict[str, MatrixFitter] = {
 
 
 def apply_matrix(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
-    """Multiply the rows of x by a matrix; None is the identity."""
+    """Return the rows of x times a matrix (d, d); None is the identity."""
     return x if matrix is None else np.asarray(x @ matrix)
 
 
 def cross_validation_folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (training samples, test samples); every sample is a test sample once."""
+    """Yield (positions of training samples, positions of test samples) of five folds; every sample
+    is a test sample once."""
     for test in sample_groups(n, count=MAP_FOLDS, seed=seed):
         yield np.setdiff1d(np.arange(n), test), test
 
@@ -95,9 +98,11 @@ def cross_validate_map(
     seed: int,
     labels: np.ndarray | None = None,
 ) -> MapFit:
-    """Fit a map to the training samples of each fold and apply the map to the test samples.
+    """Return the fit of a map: each fold fits the map to the training samples and applies the map
+    to the test samples.
 
-    With ``labels`` the samples of each class may also share a shift.
+    ``fit``: the function from centred x and y to the matrix. ``labels``: (n,); with labels the
+    samples of each class may also share a shift.
     """
     predicted, target, matrices = np.zeros_like(y), np.zeros_like(y), []
     groups = None if labels is None else np.unique(labels, return_inverse=True)[1]
@@ -115,7 +120,7 @@ def cross_validate_map(
 
 
 def fit_map_in_sample(name: str, fit: MatrixFitter, x: np.ndarray, y: np.ndarray) -> MapFit:
-    """Fit a map to all samples and judge the map on the same samples; ``matrices`` then has a
+    """Return the fit of a map to all samples, judged on the same samples; ``matrices`` then has a
     single matrix."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     matrix = fit(a, b)
@@ -153,22 +158,26 @@ def principal_variance_shares(x: np.ndarray) -> np.ndarray:
 
 
 def rms_radius(x: np.ndarray) -> float:
-    """Return the root mean square distance from the mean, or 1 for a point."""
+    """Return the root mean square distance of the rows of x from their mean; 1 for a point."""
     return float(np.sqrt(x.var(axis=0).sum())) or 1.0
 
 
 def count_components(x: np.ndarray) -> int:
     """Return the number of non-negligible principal components of x (n, d).
 
-    x is centred. A component counts with more than ``MIN_COMPONENT_SHARE`` of the variance. 0
-    if all centred values are 0.
+    The function centres x. A component counts with more than ``MIN_COMPONENT_SHARE`` of the
+    variance. 0 if all centred values are 0.
     """
     return len(principal_variance_shares(x))
 
 
 def chance_explained_share(change: np.ndarray, basis: np.ndarray) -> float:
     """Return the share of a random change that no fitted rotation removes: half of the share in the
-    span of the samples (``basis``), at least 1/n²."""
+    span of the samples, at least 1/n².
+
+    ``change``: the change of each sample, (n, d). ``basis``: orthonormal directions of the samples,
+    (d, r).
+    """
     share = float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0))
     return max(0.5 * share, 1 / len(change) ** 2)
 

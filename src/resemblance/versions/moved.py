@@ -63,7 +63,10 @@ def rank_moved_samples(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, rows: np.ndarray, ids: Any, labels: Any
 ) -> list[Moved]:
     """Return the displacement of every sample, in the order of the samples, not sorted by size.
-    ``rows``: the positions of the samples; ``ids`` and ``labels``: by position, or None."""
+
+    ``x``, ``y``: before and after, (n, d). ``rows``: the positions of the samples in the data,
+    (n,); ``ids`` and ``labels``: by such a position, or None.
+    """
     residuals = diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
     distances, residual_distances = (
         np.linalg.norm(vectors, axis=1) / rms_radius(y) for vectors in (y - x, residuals)
@@ -75,10 +78,10 @@ def rank_moved_samples(
 
 
 class ClassMeans(NamedTuple):
-    """Means of the classes with samples: before, after, and mapped.
+    """Means of the classes with samples: before, after, and mapped, each (classes, d).
 
-    ``scatter`` is the mean squared distance between the residuals of the map in a class and the
-    mean residual of the class, infinite for one sample.
+    ``counts``: samples per class. ``scatter`` is the mean squared distance between the residuals of
+    the map in a class and the mean residual of the class, infinite for one sample.
     """
 
     labels: list[Hashable]
@@ -95,7 +98,8 @@ ClassBlock = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def version_class_means(blocks: Iterable[ClassBlock], names: Mapping[int, Hashable]) -> ClassMeans:
     """Return the means of classes numbered from 0, from a single pass over blocks of samples.
 
-    A block contains the class numbers, and the samples before, after, and as mapped.
+    A block contains the class numbers (n,), and the samples before, after, and as mapped, (n, d).
+    ``names``: the label of each class number.
     """
     from scipy.sparse import csr_array
 
@@ -129,11 +133,11 @@ def find_moved_classes(
     """Return the finding about classes that moved differently from the rest, and the shift of every
     class. With fewer than two classes, the finding is not assessed and the shifts are ().
 
-    A class moved if the distance between the mean and the mapped mean exceeds two limits: the
-    distance explained by the scatter of the class, at 99 % for all classes together, and
-    ``MIN_DISTANCE_RATIO`` times the typical distance. Among 378 simulated pairs of versions without
-    moved classes, a single pair named a class. The classes whose distance to the nearest class
-    changed most come first.
+    ``radii``: of the versions before and after. A class moved if the distance between the mean and
+    the mapped mean exceeds two limits: the distance explained by the scatter of the class, at 99 %
+    for all classes together, and ``MIN_DISTANCE_RATIO`` times the typical distance. Among 378
+    simulated pairs of versions without moved classes, a single pair named a class. The classes
+    whose distance to the nearest class changed most come first.
     """
     if len(means.labels) < 2:
         return unassessed_finding("moved_classes", "it needs two classes"), ()
@@ -197,8 +201,9 @@ def class_mean_shifts(
     """Return the shift of the mean of each class between two batches of different samples, the
     largest first.
 
-    Only classes with rows in the two batches count; the value is () for fewer than two classes.
-    ``samples`` counts rows of the current batch, and ``unexplained`` repeats ``moved``.
+    ``classes``: the class numbers of the rows of x and of y. ``names``: the label of each class
+    number. Only classes with rows in the two batches count; the value is () for fewer than two
+    classes. ``samples`` counts rows of the current batch, and ``unexplained`` repeats ``moved``.
     """
     codes = np.intersect1d(*classes).tolist()
     if len(codes) < 2:
@@ -242,8 +247,8 @@ def majority_class_map(
 def _nearest_class_means(
     labels: Sequence[Hashable], means: np.ndarray, unit: float
 ) -> tuple[list[Hashable], list[float]]:
-    """Return, for every class, the class with the nearest mean, and the distance of the two means
-    divided by ``unit``."""
+    """Return, for every class, the label of the class with the nearest mean, and the distance of
+    the two means divided by ``unit``. ``means``: (classes, d)."""
     points = means - means.mean(axis=0)
     neighbors = np.empty(len(points), dtype=np.int64)
     for (start, stop), block in zip(row_blocks(len(points)), squared_distance_blocks(points)):

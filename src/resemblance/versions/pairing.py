@@ -47,7 +47,8 @@ class Match(NamedTuple):
 
 
 def match_rows(points: np.ndarray, targets: np.ndarray) -> Match:
-    """Return the match of mapped rows, (n, d), with rows of the other model, (n, d)."""
+    """Return the match of mapped rows, (n, d), with the rows of the same samples by the other
+    model, (n, d)."""
     u, v = (scale_to_unit_length(rows - rows.mean(axis=0)) for rows in (points, targets))
     cosines = u @ v.T
     own, nearest = cosines.diagonal(), cosines.max(axis=1)
@@ -88,8 +89,12 @@ def find_pairing_fault(task: UpgradeTask, methods: ServingMethods) -> str:
 def _document_fault(
     task: UpgradeTask, queries: np.ndarray, documents: tuple[np.ndarray, np.ndarray]
 ) -> str:
-    """Return the check of the documents, from a map fitted to half of the ``queries``, positions in
-    random order; "" if the map does not match other queries, or matches documents, too."""
+    """Return the sentence on wrong documents, from a map fitted to half of the queries; "" if the
+    map does not match other queries, or matches documents, too.
+
+    ``queries``: positions of queries in random order. ``documents``: vectors of the same documents
+    by the old and by the new model.
+    """
     judged, fitted = (rows[:MAX_FIT_ROWS] for rows in np.array_split(queries, 2))
     judged = judged[:MAX_JUDGED_ROWS]
     is_constant = not all(np.ptp(q[fitted], axis=0).any() for q in (task.a, task.b))
@@ -114,8 +119,11 @@ def _closest_map(
     pairs: tuple[np.ndarray, np.ndarray],
 ) -> tuple[AffineMap, Match]:
     """Return the rotation or the ridge regression from the first to the second model that matches
-    more of the held-out ``pairs``, with the match. A ridge regression needs as many rows as the
-    larger width."""
+    more of the held-out ``pairs``, with the match.
+
+    ``fit_rows``: the positions of the rows for the fit. ``pairs``: vectors of held-out rows by the
+    two models. A ridge regression needs as many rows as the larger width.
+    """
     moments = compute_document_moments(*models, fit_rows, ("old", "new"))
     is_enough = len(fit_rows) >= max(rows.width for rows in models)
     fits = [INDEX_MAP_FITS[name](moments) for name in ("orthogonal", "affine")[: 1 + is_enough]]
@@ -133,8 +141,12 @@ def _query_fault(
     queries: tuple[np.ndarray, np.ndarray],
     documents: tuple[np.ndarray, np.ndarray],
 ) -> str:
-    """Return the check of the queries, from a map that matches the held-out documents; "" if the
-    map matches the queries, too."""
+    """Return the sentence on wrong queries, from a map that matches the held-out documents; "" if
+    the map matches the queries, too.
+
+    ``held_out``: the match of held-out documents. ``queries``, ``documents``: vectors by the old
+    and by the new model.
+    """
     a, b = queries
     match = match_rows(fit(a), b)
     if not _is_mismatched(match, held_out):

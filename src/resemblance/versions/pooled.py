@@ -45,7 +45,11 @@ def pooled_recalls(
     task: UpgradeTask, methods: ServingMethods, embed: EmbedFunction, tick: SearchProgress
 ) -> OptionRecalls:
     """Return the recalls of all options. The new model's answers are searched in a pool: the
-    documents that any option returns from the old index among the first 5k."""
+    documents that any option returns from the old index among the first 5k.
+
+    ``embed``: the user's function of positions in the index. ``tick`` receives shares of the
+    progress.
+    """
     hits = search_by_methods(task, methods.ways, task.k, tick, 0.4)
     true = hits[OLD_QUERIES]
     check_no_own_documents(task, true)
@@ -67,7 +71,11 @@ def pooled_recalls(
 def _recalls_from_pool(
     task: UpgradeTask, embed: EmbedFunction, hits: HitsByMethod, query_indices: np.ndarray
 ) -> tuple[RecallByOption, float]:
-    """Return the recalls of options, and the share of old answers changed by the new model."""
+    """Return the recalls of options, and the share of old answers changed by the new model.
+
+    ``hits``: positions of documents by method, (queries with a pool, depth), the nearest first.
+    ``query_indices``: the queries with a pool.
+    """
     retrieved = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
     pool = np.unique(np.concatenate([rows.ravel() for rows in retrieved.values()]))
     vectors = _embed_in_batches(task, embed, pool)
@@ -145,8 +153,8 @@ def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
 
 
 def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return which rows of a equal the rows of b up to the rounding of other batches or precisions;
-    False for arrays of different shapes."""
+    """Return which rows of a equal the rows of b up to the rounding of other batches or precisions:
+    (n,); False for arrays of different shapes."""
     if a.shape != b.shape:
         return np.zeros(len(a), bool)
     return np.asarray(
@@ -156,7 +164,8 @@ def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _embed_in_batches(task: UpgradeTask, embed: EmbedFunction, rows: np.ndarray) -> np.ndarray:
-    """Return the new vectors of documents, from the user's function, in batches."""
+    """Return the new vectors of documents, from the user's function, in batches. ``rows``:
+    positions in the index. Raises ``ValueError`` for another shape."""
     blocks, width = [], task.new.width
     for batch in np.split(rows, range(EMBED_BATCH_SIZE, len(rows), EMBED_BATCH_SIZE)):
         vectors = as_representation(embed(batch.copy()), "what embed returned")

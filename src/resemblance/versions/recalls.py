@@ -88,9 +88,12 @@ def search_by_methods(
     share: float,
     query_indices: Any = None,
 ) -> HitsByMethod:
-    """Return the indices of the nearest ``depth`` documents by method, and of old queries under
-    ``OLD_QUERIES``. Methods with the same stored vectors share one pass. ``share``: the part of the
-    progress. ``query_indices``: the queries to search for, default all."""
+    """Return the positions of the nearest ``depth`` documents, (queries, depth), by method, and of
+    old queries under ``OLD_QUERIES``.
+
+    Methods with the same stored vectors share one pass. ``share``: the part of the progress.
+    ``query_indices``: the queries to search for, default all.
+    """
     rows = np.arange(len(task.a)) if query_indices is None else query_indices
     all_methods = {OLD_QUERIES: ServingMethod(task.a), **methods}
     passes: dict[int, list[str]] = {}
@@ -115,7 +118,11 @@ def search_by_methods(
 
 def new_answer_shares(task: UpgradeTask, retrieved: np.ndarray, best: np.ndarray) -> np.ndarray:
     """Return, for each query, the share of the new model's answers among the first k retrieved
-    documents."""
+    documents: (queries,).
+
+    ``retrieved``: positions of documents, (queries, k or more). ``best``: the positions of the new
+    model's answers, (queries, k).
+    """
     right = match_true_neighbors(task.b, best, retrieved[:, : task.k], task.new.take, task.metric)
     return recall_at_count(right, task.k, task.k)
 
@@ -128,7 +135,12 @@ def reranked_recalls(
     query_indices: np.ndarray | None = None,
 ) -> RecallByOption:
     """Return the recall of the new model's answers by option: by every method, and among the first
-    candidates of every method and of old queries."""
+    candidates of every method and of old queries.
+
+    ``hits``: from :func:`search_by_methods`. ``best``: the positions of the new model's answers,
+    (queries, k). ``take`` returns the new vectors at positions. ``query_indices``: the queries of
+    ``hits``, default all.
+    """
     recalls: RecallByOption = {}
     points = task.b if query_indices is None else task.b[query_indices]
     for name, retrieved in hits.items():
@@ -147,7 +159,12 @@ def reranked_recalls(
 
 
 def old_answer_recalls(task: UpgradeTask, hits: HitsByMethod, true: np.ndarray) -> RecallByOption:
-    """Return the recall of the old model's answers by every method."""
+    """Return the recall of the old model's answers among the first k documents, by method except
+    ``OLD_QUERIES``.
+
+    ``hits``: from :func:`search_by_methods`. ``true``: the positions of the old model's answers,
+    (queries, k).
+    """
     return {
         name: _answer_recall(task, task.a, true, retrieved[:, : task.k], task.whole)
         for name, retrieved in hits.items()
@@ -165,9 +182,12 @@ def _answer_recall(
 def _partial_reembedding_hits(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> list[tuple[str, np.ndarray]]:
-    """Return the names of partial re-embeddings with their retrieved documents, for several shares;
-    other documents are mapped. The documents used to fit the map are re-embedded first. The value
-    is [] without a map of documents."""
+    """Return the names of partial re-embeddings with the positions of their retrieved documents,
+    (queries, k), for several shares; other documents are mapped.
+
+    The documents used to fit the map are re-embedded first. The value is [] without a map of
+    documents.
+    """
     names = [name for name in methods.maps if name.startswith("documents")]
     n = len(task.old.source)
     if not names:
@@ -192,7 +212,8 @@ def _partial_reembedding_hits(
 def measure_relevance_gain(
     task: UpgradeTask, true: np.ndarray, best: np.ndarray
 ) -> RelevanceGain | None:
-    """Return the gain of the new model in relevant documents, None without relevant documents."""
+    """Return the gain of the new model in relevant documents; None without relevant documents.
+    ``true``, ``best``: the positions of the old and of the new model's answers, (queries, k)."""
     if task.relevant is None:
         return None
     old_recalls, new_recalls = (
@@ -215,7 +236,7 @@ def measure_relevance_gain(
 
 def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
     """Raise ``ValueError`` if many queries are documents: such a query would retrieve its own
-    document."""
+    document. ``true``: the positions of the old model's answers, (queries, k)."""
     n_copies = int(have_copy_among_nearest(task.a, true, task.whole).sum())
     if n_copies > MAX_OWN_DOCUMENT_SHARE * len(true):
         raise ValueError(
@@ -228,7 +249,8 @@ def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
 def have_copy_among_nearest(
     points: np.ndarray, neighbors: np.ndarray, index: StoredRows
 ) -> np.ndarray:
-    """Return which points have a copy among their nearest rows, up to rounding."""
+    """Return which points have a copy among their nearest rows, up to rounding: (n,).
+    ``neighbors``: the positions of the nearest rows in ``index``, (n, k)."""
     distances = np.sort(squared_distances_to_rows(points, index.take(neighbors)), axis=1)
     return np.asarray(distances[:, 0] <= COPY_TOLERANCE * distances[:, :2][:, -1])
 
@@ -242,8 +264,11 @@ def summarize_recall(
     query_indices: np.ndarray | None = None,
     hidden: float = 0.0,
 ) -> Recall:
-    """Return the mean of ``values``, the recalls of all queries or of ``query_indices``, with
-    intervals, overall and by group. ``hidden`` is subtracted from lower bounds."""
+    """Return the mean of ``values``, with intervals, overall and by group.
+
+    ``values``: the recalls of the queries ``query_indices``, by default of all queries. ``hidden``:
+    subtracted from lower bounds.
+    """
     rows: list[GroupRecall] = []
     if task.groups is not None:
         groups = task.groups if query_indices is None else task.groups[query_indices]
@@ -306,7 +331,9 @@ def extrapolate_recalls(
 
 
 def sample_relevance_gain(task: UpgradeTask, best: np.ndarray) -> RelevanceGain | None:
-    """Return the gain of the new model among the documents with vectors of the two models."""
+    """Return the gain of the new model in relevant documents among the documents with vectors of
+    the two models; None without relevant documents. ``best``: the positions of the new model's
+    answers, (queries, k)."""
     if task.relevant is None:
         return None
     true = search_nearest_rows(task.a, task.selves, task.old, task.k, task.metric)
@@ -317,7 +344,8 @@ def _recall_estimates(
     task: UpgradeTask, methods: ServingMethods, sample: int
 ) -> tuple[RecallByOption, RecallCurve]:
     """Return the recall of the new model's answers extrapolated to the size of the index, and the
-    curve of recalls among increasing numbers of documents."""
+    curve of recalls among increasing numbers of documents. ``sample``: the largest number of
+    documents in the curve."""
     n, size = len(task.old.source), len(task.whole.source)
     order = generator(task.seed, "documents", n).permutation(n)[:sample]
     counts = [sample // fraction for fraction in CURVE_FRACTIONS]
@@ -345,7 +373,8 @@ def _recall_estimates(
 def _recalls_among_documents(
     task: UpgradeTask, methods: ServingMethods, rows: np.ndarray, depth: int
 ) -> dict[str, np.ndarray]:
-    """Return the recalls of queries by every option among the documents ``rows``."""
+    """Return the recalls of queries, (queries,), by every option among the documents at the
+    positions ``rows``. ``depth``: the number of retrieved documents."""
     old_rows, new_rows, k = task.old.take(rows), task.new.take(rows), task.k
     indices = np.searchsorted(rows, task.selves).clip(max=len(rows) - 1)
     own_rows = np.where(rows[indices] == task.selves, indices, -1)
@@ -373,8 +402,8 @@ def _recalls_among_documents(
 
 
 def recall_at_index_size(sizes: Sequence[int], values: Sequence[float], size: int) -> float:
-    """Extrapolate a recall to an index of ``size`` documents, from the recalls ``values`` among
-    ``sizes`` documents: the logit is linear in log size."""
+    """Return a recall extrapolated to an index of ``size`` documents, from the recalls ``values``
+    among ``sizes`` documents: the logit is linear in log size."""
     logits = np.clip(values, 1e-3, 1 - 1e-3)
     slope, intercept = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
     return float(1 / (1 + np.exp(-(intercept + slope * np.log(size)))))

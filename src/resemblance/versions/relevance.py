@@ -86,7 +86,12 @@ def _check_known_ids(
 
 
 def relevant_recalls(relevant: Mapping[int, np.ndarray], retrieved: np.ndarray) -> np.ndarray:
-    """Return the recalls of queries with relevant documents, from the k retrieved rows."""
+    """Return the recalls of the queries with relevant documents, in the order of ``relevant``.
+
+    ``relevant``: positions of relevant documents by position of the query. ``retrieved``: positions
+    of the first k documents, (queries, k). A recall is relative to the smaller of k and the number
+    of relevant documents.
+    """
     k = retrieved.shape[1]
     return np.array(
         [

@@ -63,7 +63,7 @@ class Rows(NamedTuple):
             yield start, self.part(start, start + height)
 
     def part(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows from ``start`` to ``stop``."""
+        """Return the rows from ``start`` to before ``stop``."""
         return self._counted(self.source[start:stop])
 
     def _counted(self, rows: np.ndarray) -> np.ndarray:
@@ -73,9 +73,12 @@ class Rows(NamedTuple):
 
 
 class PairedSample(NamedTuple):
-    """The subsample of the two versions in a common unit and width; ``rows``: positions among all
-    rows; ``queries``: the positions of the queries among all rows; ``all`` and ``groups``: all rows
-    of the two versions, and the classes of all rows."""
+    """The subsample of the two versions in a common unit and width, (n, d).
+
+    ``rows``: the positions of the subsample among all rows. ``queries``: the positions of the
+    queries among all rows. ``all`` and ``groups``: all rows of the two versions, and the class
+    numbers of all rows. ``k``: neighbours per query.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -150,7 +153,10 @@ class NeighborLosses(NamedTuple):
 
 def choose_queries(n_used: int, n: int, d: int, seed: int) -> np.ndarray:
     """Return sorted random positions of queries among the ``n_used`` samples: 200 to 500, fewer for
-    large data, and all if there are not so many."""
+    large data, and all if there are not so many.
+
+    ``n``, ``d``: the number of searched rows, and of columns.
+    """
     count = min(
         n_used,
         max(MIN_LOOKED_UP_SAMPLES, min(MAX_LOOKED_UP_SAMPLES, MAX_SEARCH_PRODUCTS // (n * d))),
@@ -160,7 +166,10 @@ def choose_queries(n_used: int, n: int, d: int, seed: int) -> np.ndarray:
 
 def affordable_noise_draws(n_resamples: int, queries: int, n: int, d: int) -> int:
     """Return how many noisy copies of the vectors to search: at most ``n_resamples``, and few
-    enough for the limit of products per search."""
+    enough for the limit of products per search.
+
+    ``queries``: the number of queries. ``n``, ``d``: the number of searched rows, and of columns.
+    """
     return max(1, min(n_resamples, MAX_NOISE_DRAWS, MAX_SEARCH_PRODUCTS // (5 * queries * n * d)))
 
 
@@ -174,11 +183,12 @@ def find_nearest_rows(
     points: np.ndarray, own_rows: np.ndarray, blocks: RowBlocks, center: np.ndarray, k: int
 ) -> np.ndarray:
     """Return the indices of the k rows nearest to every point, the nearest first, without the
-    point's own row (``own_rows``, -1 for none); shape (len(points), k).
+    point's own row: (n_points, k).
 
-    Distances come from products about ``center``, the :func:`column_medians` of the rows. If a
-    distance is too short for the digits of the products, the distance is computed again from
-    differences.
+    ``points``: (n_points, d). ``own_rows``: the index of the own row of each point, -1 for none.
+    ``blocks``: (index of the first row, rows). Distances come from products about ``center``, the
+    :func:`column_medians` of the rows. If a distance is too short for the digits of the products,
+    the distance is computed again from differences.
     """
     best, rows = np.full((len(points), k), np.inf), np.zeros((len(points), k), dtype=np.int64)
     p, factor = points - center, 0.0
@@ -198,7 +208,8 @@ def find_nearest_rows(
 
 
 def _scale_far_points(points: np.ndarray, factor: float) -> np.ndarray:
-    """Multiply points by a factor; move points far beyond all rows nearer along their direction."""
+    """Return points times ``factor``; points far beyond all rows move nearer along their
+    direction."""
     lengths = np.abs(points).max(axis=1, initial=0.0)
     with np.errstate(over="ignore"):
         factors = np.minimum(1.0, MAX_POINT_LENGTH / np.maximum(lengths * factor, 1.0))
@@ -215,8 +226,8 @@ def _nearby_power_of_two(size: float) -> float:
 def _nearest_in_block(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices in a block of the k rows nearest to each point, and sort keys in the order
-    of the distances.
+    """Return sort keys in the order of the distances, and the indices in a block, for the k rows of
+    the block nearest to each point.
 
     Both arrays are (points, k), or (points, rows) for a block of fewer than k rows. The rows of a
     point are in no order. ``squares``: the squared lengths of the rows of the block. ``own_rows``:
@@ -264,8 +275,12 @@ def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
 def _negated_squared_distances(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray
 ) -> np.ndarray:
-    """Return the negated squared distances from points to the rows of a block, (points, rows), up
-    to a constant per point, the squared length; -inf on overflow and at the own row of a point."""
+    """Return |p|² - |p - b|² for every point p and row b of a block, (points, rows); -inf on
+    overflow and at the own row of a point.
+
+    ``squares``: |b|² of the rows. ``own_rows``: the index in the block of the own row of each
+    point.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         closeness = (2 * points) @ block.T
         closeness -= squares
@@ -281,7 +296,8 @@ def _merge_nearest(
     """Merge the k smallest keys so far with the keys of another block, in place.
 
     ``best`` and ``rows`` (points, k) are the keys so far, in no order, and the indices of their
-    rows. ``columns``: the indices in the block, which begins at row ``start``.
+    rows. ``keys``, ``columns``: from :func:`_nearest_in_block`, for the block that begins at row
+    ``start``.
     """
     k = best.shape[1]
     values = np.concatenate([best, keys], axis=1)
@@ -294,18 +310,19 @@ def _merge_nearest(
 def lost_neighbor_share(
     points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
-    """Return, for every point, the share of retrieved rows that are farther than its farthest true
-    neighbour, as :func:`are_lost_neighbors`."""
+    """Return, for every point, the share of retrieved rows that are farther than the farthest true
+    neighbour of the point: (n_points,). The parameters are as in :func:`are_lost_neighbors`."""
     return np.asarray(are_lost_neighbors(points, true, retrieved, take).mean(axis=1))
 
 
 def are_lost_neighbors(
     points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
-    """Return which retrieved rows are farther from a point than its farthest true neighbour.
+    """Return which retrieved rows are farther from a point than the farthest true neighbour of the
+    point: booleans in the shape of ``retrieved``.
 
-    ``true`` (len(points), k) and ``retrieved`` (len(points), any) are indices of rows; ``take``
-    returns the rows in the version that decides. The function compares the excess of squared
+    ``true`` (n_points, k) and ``retrieved`` (n_points, any) are indices of rows; ``take`` returns
+    the rows at indices, in the version that decides. The function compares the excess of squared
     distances over the squared distance of a true neighbour. The excess keeps its digits for any
     position of points and rows: |b − p|² − |o − p|² = (b − o) · (b − p + o − p). Two rows are tied
     if rounding of the vectors can explain the difference and the difference is at most a billionth
@@ -332,8 +349,8 @@ def are_lost_neighbors(
 
 
 def _squared_distance_excess(rows: np.ndarray, origin: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Return the squared distance of rows to a point minus the squared distance of the origin to
-    the point."""
+    """Return the squared distance of rows (m, k, d) to a point minus the squared distance of the
+    origin to the point: (m, k). ``origin``, ``point``: (m, 1, d)."""
     with np.errstate(over="ignore", invalid="ignore"):
         ends = rows - point
         ends += origin - point
@@ -341,7 +358,8 @@ def _squared_distance_excess(rows: np.ndarray, origin: np.ndarray, point: np.nda
 
 
 def squared_distances_to_rows(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the squared distances from every point to its rows, shapes (m, d) and (m, k, d)."""
+    """Return the squared distances from every point (m, d) to the rows of the point (m, k, d): (m,
+    k)."""
     with np.errstate(over="ignore"):
         return ((rows - points[:, None]) ** 2).sum(axis=2)
 
@@ -355,13 +373,14 @@ def measure_neighbor_losses(
     seed: int,
     tick: Callable[[float], None],
 ) -> NeighborLosses:
-    """Search the neighbours of the queries within versions, across versions, and in versions with
+    """Return the shares of neighbours that the queries lose across versions, and in versions with
     noise.
 
     ``mapped`` contains the mapped subsample, with every sample mapped by a fit to other samples;
     ``affine_map`` is the map for all rows, or ``None`` to judge the map within the subsample.
-    ``frame``: the directions of the noise times the length of the noise, or ``None`` for no noise.
-    ``tick`` is called with the number of points searched.
+    ``frame``: the directions of the noise times the length of the noise, (r, d), or ``None`` for no
+    noise. ``n_resamples``: the number of versions with noise. ``tick`` is called with the number of
+    points searched.
     """
     (x, y), queries = sample.all, sample.queries
     is_same = x.source.shape[1] == y.source.shape[1]
@@ -412,8 +431,8 @@ def measure_neighbor_losses(
 
 
 def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarray:
-    """Return the share of new neighbours that new queries lose among mapped old rows, within the
-    subsample."""
+    """Return, for each query, the share of new neighbours that the new query loses among mapped old
+    rows, within the subsample. ``mapped``: the mapped subsample, (n, d)."""
     own_rows, center = np.searchsorted(sample.rows, sample.queries), column_medians(sample.y)
     points = sample.y[own_rows]
     true, retrieved = (
@@ -426,8 +445,9 @@ def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarra
 def _mapped_row_blocks(
     x: Rows, affine_map: AffineMap, sample_rows: np.ndarray, mapped: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield blocks of mapped old rows. For rows that fitted the map, use the mapped rows of a fit
-    to other rows."""
+    """Yield blocks of mapped old rows, with the index of the first row. Rows at the positions
+    ``sample_rows``, which fitted the map, are replaced by ``mapped``, the rows mapped by a fit to
+    other rows."""
     for start, block in x.blocks():
         rows = affine_map(block)
         indices = np.flatnonzero((sample_rows >= start) & (sample_rows < start + len(rows)))
@@ -453,9 +473,10 @@ def _share_in_other_place(
     """Return the share of samples in the old position of another sample, if nearly all samples are
     in an old position, else 0.
 
-    If the other sample is still in the old position, the sample is a copy and not in another place.
-    If most samples have copies, as in classes, the function returns 0 unless the versions contain
-    the same rows.
+    ``a``, ``b``: the queries before and after. ``true``, ``old_neighbors``: the indices of the old
+    rows nearest to a and to b. If the other sample is still in the old position, the sample is a
+    copy and not in another place. If most samples have copies, as in classes, the function returns
+    0 unless the versions contain the same rows.
     """
     (x, y), nearest_before, distance = sample.all, np.empty(len(a)), np.empty(len(a))
     nearest_rows = np.empty(len(a), dtype=np.int64)

@@ -64,7 +64,7 @@ def compute_scale_factors(
     """Return the factors of scale of y against the mapped x. The inverse slope is 0 unless the
     slope is positive.
 
-    ``slope``: a slope from held-out samples, if known.
+    ``matrix``: the map, None for the identity. ``slope``: a slope from held-out samples, if known.
     """
     a, b = apply_matrix(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
     ratio = float(np.sqrt((b**2).sum() / ((a**2).sum() or 1.0)))
@@ -78,11 +78,13 @@ def remaining_shift(
     factor: float,
     basis: np.ndarray | None,
 ) -> np.ndarray:
-    """Return the remaining shift after a map about the origin.
+    """Return the shift, (d,), that remains after a map about the origin.
 
-    If the samples span only some directions (``basis``), the mean of x may have a component outside
-    the span, where the map is unknown. The function then returns the smallest shift of all
-    rotations with the same effect on the samples.
+    ``means``: of the versions before and after. ``matrix``: the map, None for the identity.
+    ``basis``: orthonormal directions of the samples, (d, r), None for all directions. If the
+    samples span only some directions, the mean of x may have a component outside the span, where
+    the map is unknown. The function then returns the smallest shift of all rotations with the same
+    effect on the samples.
     """
     u, v = means
     if matrix is None or basis is None:
@@ -126,7 +128,7 @@ def translation_finding(
     exceeds the effect of resampling; not assessed for a linear map.
 
     ``base`` is the part of x that the chosen map was fitted to: all of x unless dimensions were
-    lost.
+    lost. ``factor``: the factor of scale of the map, 1 if no change of scale is named.
     """
     if fit.name == "linear":
         return unassessed_finding(
@@ -169,8 +171,9 @@ def _fold_matrices(fit: MapFit) -> tuple[np.ndarray | None, ...]:
 
 
 def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit) -> float:
-    """Return the error of the mean's position after a rotation fitted to all samples: the leverage
-    of the mean times the residual."""
+    """Return the error of the mean's position after a rotation fitted to all samples: half the
+    width of the interval, from the leverage of the mean and the residual. ``base``: the part of x
+    that the map was fitted to."""
     a, b = base - base.mean(axis=0), y - y.mean(axis=0)
     basis = nonnegligible_directions(base)
     residual = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean())

@@ -49,7 +49,7 @@ def unchanged_rows(rows: StoredRows) -> Rows:
 
 
 def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
-    """Return rows scaled to length 1; rows of zeros stay zero."""
+    """Return new rows scaled to length 1; rows of zeros stay zero. ``positions`` is ignored."""
     max_values = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(max_values > 0, max_values, 1.0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -57,7 +57,7 @@ def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) 
 
 
 def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
-    """Return stored rows scaled to length 1.
+    """Return stored rows that are scaled to length 1 on reading.
 
     Raises :class:`UndefinedError` if the directions of different rows differ by rounding only.
     """

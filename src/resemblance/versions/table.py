@@ -174,8 +174,8 @@ class DriftRules(NamedTuple):
 
 
 def noisy_versions(x: np.ndarray, rules: DriftRules, n_resamples: int) -> Iterator[np.ndarray]:
-    """Yield x with noise of ``tolerance`` times its radius, equal in all directions that the
-    samples span.
+    """Yield ``n_resamples`` copies of x with noise of ``tolerance`` times the radius of x, equal in
+    all directions that the samples span.
 
     The noise rotates with the data: the noise is W U Vᵀ with W random and U S Vᵀ the centred data.
     """
@@ -187,8 +187,9 @@ def noisy_versions(x: np.ndarray, rules: DriftRules, n_resamples: int) -> Iterat
 
 
 def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return the directions of the noise times the size of the noise, for any number of rows; shape
-    (r, d)."""
+    """Return the directions of the noise times the size of the noise, (r, d): standard normal
+    numbers (n, r) times the frame are the noise of n rows. ``x``: (n, d). ``tolerance``: in radii
+    of x."""
     u, vt, length = _noise_basis(x, tolerance)
     peaks = np.abs(u).argmax(axis=0)
     return length * np.sign(u[peaks, np.arange(len(vt))])[:, None] * vt

@@ -34,8 +34,8 @@ class TwoSampleResult(NamedTuple):
 
 
 def to_typical_units(x: np.ndarray) -> np.ndarray:
-    """Return rows about their median in units of a typical row. Far rows are moved nearer, so no
-    row decides alone."""
+    """Return rows minus their median, in units of a typical row. Far rows move nearer, so no row
+    decides alone."""
     centered = x - np.median(x, axis=0)
     max_values = np.abs(centered).max(axis=1)
     unit = float(np.median(max_values)) or float(max_values.max()) or 1.0
@@ -49,16 +49,16 @@ def to_typical_units(x: np.ndarray) -> np.ndarray:
 def energy_test(
     pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
-    """Test the energy distance (Székely and Rizzo 2004) between the first n pooled rows and the
-    rest."""
+    """Return the test of the energy distance (Székely and Rizzo 2004) between the first n pooled
+    rows and the rest."""
     return _pairwise_similarity_test(-cdist(pooled, pooled), n, seed, n_permutations)
 
 
 def mmd_test(
     pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
-    """Test the maximum mean discrepancy (Gretton et al. 2012), with a Gaussian kernel as wide as
-    the median distance."""
+    """Return the test of the maximum mean discrepancy (Gretton et al. 2012) between the first n
+    pooled rows and the rest, with a Gaussian kernel as wide as the median distance."""
     squares = cdist(pooled, pooled, "sqeuclidean")
     width = float(np.median(squares[np.triu_indices(len(pooled), 1)])) or 1.0
     squared = _pairwise_similarity_test(np.exp(-squares / width), n, seed, n_permutations)
@@ -69,8 +69,8 @@ def mmd_test(
 def _pairwise_similarity_test(
     similarity: np.ndarray, n: int, seed: int, n_permutations: int
 ) -> TwoSampleResult:
-    """Test wᵀ S w with w = 1/n for the first n rows and -1/(N - n) for the rest: the similarity
-    within sets minus the similarity between sets."""
+    """Return the test of wᵀ S w with w = 1/n for the first n rows and -1/(N - n) for the rest: the
+    similarity within sets minus the similarity between sets. ``similarity``: S, (N, N)."""
     m = len(similarity) - n
     weights = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
     permuted_weights = weights[_pooled_permutations(n + m, n, n_permutations, seed)].T
@@ -78,22 +78,27 @@ def _pairwise_similarity_test(
 
 
 def _pooled_permutations(total: int, n: int, permutations: int, seed: int) -> np.ndarray:
-    """Return permutations of the pooled rows, the identity first."""
+    """Return permutations of the pooled rows, (permutations + 1, total), the identity first. ``n``:
+    the rows of the first set; the random numbers depend on n."""
     random = generator(seed, "pooled rows", n)
     orders = [np.arange(total), *(random.permutation(total) for _ in range(permutations))]
     return np.array(orders)
 
 
 def permutation_test_result(values: np.ndarray) -> TwoSampleResult:
-    """Return the first value as the statistic. The p-value is the share of all values, the first
-    included, that are at least as large up to rounding."""
+    """Return the test of a statistic: ``values`` holds the value of the data first, then the values
+    under permutation.
+
+    The p-value is the share of all values, the first included, that are at least as large as the
+    first up to rounding.
+    """
     slack = 1e-10 * float(np.abs(values).max(initial=0.0))
     p = float((values >= values[0] - slack).mean())
     return TwoSampleResult(float(values[0]), p, values[1:])
 
 
 def pooled_components(pooled: np.ndarray) -> np.ndarray:
-    """Return the leading principal components of the pooled rows: at most
+    """Return the leading principal components of the pooled rows, (rows, components): at most
     ``MAX_POOLED_COMPONENTS``, at most a quarter of the rows, and no components of rounding
     error."""
     u, s, _ = np.linalg.svd(pooled - pooled.mean(axis=0), full_matrices=False)
@@ -106,11 +111,12 @@ def pooled_components(pooled: np.ndarray) -> np.ndarray:
 def classifier_test(
     components: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
-    """Test how well a linear classifier separates the two sets on held-out rows. The statistic is
-    the share of pairs of rows in the right order, 0.5 for equal distributions (a classifier
-    two-sample test, Lopez-Paz and Oquab 2017).
+    """Return the test of how well a linear classifier separates the two sets on held-out rows. The
+    statistic is the share of pairs of rows in the right order, 0.5 for equal distributions (a
+    classifier two-sample test, Lopez-Paz and Oquab 2017).
 
-    The classifier is a ridge regression of the membership on components of unit variance.
+    ``components``: of the pooled rows, the first n rows from the first set. The classifier is a
+    ridge regression of the membership on components of unit variance.
     """
     total = len(components)
     orders = _pooled_permutations(total, n, n_permutations, seed)
@@ -131,7 +137,8 @@ def classifier_test(
 def spectrum_test(
     components: np.ndarray, n: int, value: Callable[[np.ndarray, np.ndarray], float], seed: int
 ) -> TwoSampleResult:
-    """Test a function of the variance shares of the components of the two sets."""
+    """Return the test of ``value``, a function of the variance shares of the components of the
+    first n rows and of the rest."""
     values = [
         value(
             principal_variance_shares(components[order[:n]]),
@@ -143,8 +150,8 @@ def spectrum_test(
 
 
 def class_shares_test(x_counts: np.ndarray, y_counts: np.ndarray, seed: int) -> TwoSampleResult:
-    """Test half the summed absolute difference of the class shares, from the class counts of the
-    two sets."""
+    """Return the test of half the summed absolute difference of the class shares. ``x_counts``,
+    ``y_counts``: the rows of each class in the two sets."""
     n, counts = int(x_counts.sum()), x_counts + y_counts
     random = generator(seed, "pooled labels", n)
     drawn_counts = random.multivariate_hypergeometric(counts, n, size=PRODUCT_PERMUTATIONS)
@@ -154,8 +161,8 @@ def class_shares_test(x_counts: np.ndarray, y_counts: np.ndarray, seed: int) -> 
 
 
 def feature_tests(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Kolmogorov-Smirnov distance of every feature, and p-values from the asymptotic
-    distribution."""
+    """Return the Kolmogorov-Smirnov distance of every feature between x (n, d) and y (m, d), and
+    p-values from the asymptotic distribution, each (d,)."""
     from scipy.stats import kstwo
 
     n, m = len(x), len(y)

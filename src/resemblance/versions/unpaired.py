@@ -87,11 +87,11 @@ class BatchDifferences(NamedTuple):
 def validate_batches(
     reference: Any, current: Any, labels: tuple[Any, Any]
 ) -> tuple[Representation, Representation, tuple[np.ndarray, np.ndarray] | None, tuple[Any, ...]]:
-    """Return the two batches, their classes as integers, and the names of the classes; raise
-    ``ValueError`` if the batches cannot be compared.
+    """Return the two batches, their class numbers (n,) and (m,), and the label of each class
+    number; raise ``ValueError`` if the batches cannot be compared.
 
-    ``labels``: the classes of the two batches, or (None, None); the classes are then None and the
-    names ().
+    ``labels``: the classes of the two batches, or (None, None); the class numbers are then None and
+    the labels ().
     """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
@@ -125,13 +125,15 @@ def validate_batches(
 
 
 def sample_batch_rows(rows: Rows, max_samples: int, seed: int, side: str) -> np.ndarray:
-    """Return the sorted indices of a random subsample of a batch, at most ``max_samples``."""
+    """Return the sorted indices of a random subsample of a batch, at most ``max_samples``.
+    ``side``: "x" or "y"; the two batches have different random draws."""
     n = len(rows.source)
     return np.sort(generator(seed, "samples", side, n).permutation(n)[:max_samples])
 
 
 def find_batch_differences(batches: BatchPair, seed: int) -> BatchDifferences:
-    """Test two batches for differences, all tests together at ``BATCH_TEST_LEVEL`` (Bonferroni)."""
+    """Return the results of tests for differences between two batches, all tests together at
+    ``BATCH_TEST_LEVEL`` (Bonferroni)."""
     x, y, classes, _ = batches
     n, pooled = len(x), to_typical_units(np.concatenate([x, y]))
     components = pooled_components(pooled)
@@ -226,8 +228,12 @@ def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
 def _class_differences(
     batches: BatchPair, pooled: np.ndarray, level: float, seed: int
 ) -> tuple[list[DriftTest], Finding, tuple[MovedClass, ...]]:
-    """Test whether the class shares changed, and which classes have other rows. Return two drifts,
-    the finding, and the shifts of the class means."""
+    """Return two drifts, the finding, and the shifts of the class means, from tests whether the
+    class shares changed, and which classes have other rows.
+
+    ``pooled``: the rows of the two batches, (n + m, d). ``level``: the significance level of one
+    test.
+    """
     assert batches.classes is not None
     reference_classes, current_classes = batches.classes
     count = len(batches.names)

@@ -47,15 +47,16 @@ MAP_NAMES = ("orthogonal", "affine")
 
 
 class NewColumns(NamedTuple):
-    """The documents of the new model, and the permutation that ordered their columns; None for no
-    permutation."""
+    """The documents of the new model with ordered columns, and the permutation that ordered the
+    columns; None for no permutation."""
 
     documents: Representation
     order: tuple[int, ...] | None
 
     @classmethod
     def of(cls, original_names: FeatureNames, documents: Representation) -> NewColumns:
-        """Return the columns of ``documents``, with the permutation from the original names.
+        """Return the columns of ``documents``, with the permutation from ``original_names``, the
+        names of the columns before ordering.
 
         The permutation is None without names, or if the order is the original order.
         """
@@ -271,7 +272,10 @@ def _check_query_counts(
 
 def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[float, float]:
     """Return the units of the vectors of the old and of the new model, 1 unless squares would
-    overflow or underflow; raise ``ValueError`` for values above ``MAX_VECTOR_VALUE``."""
+    overflow or underflow; raise ``ValueError`` for values above ``MAX_VECTOR_VALUE``.
+
+    ``rows``: the documents under "old" and "new", and the index. ``points``: the queries.
+    """
     sizes = {
         name: max(max(block.max(), -block.min()) for _, block in vectors.blocks())
         for name, vectors in rows.items()

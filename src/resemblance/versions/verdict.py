@@ -52,7 +52,10 @@ def judge_versions(
     k: int,
 ) -> dict[DriftSide, Judgement]:
     """Return the judgements of the geometry, the coordinates, and the search of new queries in old
-    vectors, by side."""
+    vectors, by side.
+
+    ``rows``: the drifts. ``widths``: the columns of the two versions. ``k``: neighbours per query.
+    """
     width_note = (
         f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
     )
@@ -155,8 +158,8 @@ def drift_verdict(
 
 
 def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Judgement]:
-    """Return the judgements of batches of different samples, by side. The side "index" is unknown
-    and never drifted."""
+    """Return the judgements of batches of different samples, by side. The side "index" is unknown:
+    ``drifted`` is False. ``rows``: the drifts."""
     counts = SIDES_BY_PURPOSE[purpose]
     sides: dict[DriftSide, Judgement] = {}
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
@@ -182,7 +185,11 @@ def batch_verdict(
     level: float,
 ) -> str:
     """Return the sentences that say whether batches of different samples have the same
-    distribution, and which tests differ."""
+    distribution, and which tests differ.
+
+    ``rows``: the drifts. ``features``: the positions of the columns that moved. ``level``: the
+    significance level of all tests together.
+    """
     drift = has_drifted(sides, None)
     headline = f"{'Drift' if drift else 'No significant drift'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.pvalue is not None]

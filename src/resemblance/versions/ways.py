@@ -25,9 +25,9 @@ MIN_MAP_DOCUMENTS = 20  # fewest documents for the fit of maps
 
 
 class VectorChange(NamedTuple):
-    """A change of stored vectors: a function for vectors of the index, and a function for the
-    documents with vectors of the two models. The latter maps every document with a map fitted to
-    other documents."""
+    """A change of stored vectors to a width: a function for vectors of the index, and a function
+    for the documents with vectors of the two models, which maps every document with a map fitted to
+    other documents. The functions take rows and the positions of the rows."""
 
     width: int
     of_index: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -72,6 +72,7 @@ class ServingMethods(NamedTuple):
 
 def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMethods:
     """Return the methods that serve new queries, with maps fitted to half of the documents.
+    ``maps``: the requested maps, "orthogonal" or "affine".
 
     Raises ``ValueError`` if too few documents are not queries.
     """
@@ -114,8 +115,8 @@ def cross_fitted_change(
     task: UpgradeTask, fits: tuple[AffineMap, AffineMap], half: np.ndarray
 ) -> VectorChange:
     """Return the change of documents by two cross-fitted maps: the second map changes the documents
-    in ``half``, which fitted the first map. The first map changes all other documents, and the
-    vectors of a larger index."""
+    at the positions ``half``, which fitted the first map. The first map changes all other
+    documents, and the vectors of a larger index."""
     is_in_half = np.zeros(len(task.old.source), bool)
     is_in_half[half] = True
     normalizer = _mapped_row_normalizer(task)
@@ -132,8 +133,13 @@ def cross_fitted_change(
 def partially_reembedded_rows(
     task: UpgradeTask, names: Sequence[str], reembedded_rows: np.ndarray, free_rows: np.ndarray
 ) -> ChangedRows:
-    """Return documents with new vectors for a part and mapped vectors for the rest. The map is
-    fitted to the re-embedded documents that are not queries."""
+    """Return documents with new vectors for a part and mapped vectors for the rest, changed on
+    reading.
+
+    ``names``: the maps of documents; the affine map is preferred. ``reembedded_rows``: the
+    positions of the part. ``free_rows``: the documents that are not queries; the map is fitted to
+    those that are re-embedded.
+    """
     name = "affine" if "documents_affine" in names else "orthogonal"
     fit_rows = np.intersect1d(reembedded_rows, free_rows)
     fit = fit_index_maps((name,), task.old, task.new, fit_rows, ("old", "new"))[name]
