@@ -84,7 +84,8 @@ def app(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code.
+    """Run the command line with the words ``arguments`` and return the exit code of :func:`app`; no
+    words print the help.
 
     A mistake prints a line on standard error, not a traceback.
     """

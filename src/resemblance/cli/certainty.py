@@ -295,7 +295,11 @@ def _check_label_files(
     models: Mapping[str, Representation],
 ) -> None:
     """Raise ``ValueError``, naming the option, for another number of labels than of bins, trials or
-    conditions, and for times that are no numbers."""
+    conditions, and for times that are no numbers.
+
+    ``files`` and ``labels``: the file and the labels of "times", "conditions", "runs" and
+    "whole_blocks", None if not given. ``axes``: the names of the axes of the subjects' arrays.
+    """
     from ..data.layouts import as_trials
 
     shapes = [as_trials(X, axes, "score_models_over_time")[0].shape for X in subjects.values()]
@@ -324,8 +328,8 @@ def _is_number(label: object) -> bool:
 def _conditions_like_ids(
     labels: np.ndarray | None, models: Mapping[str, Representation]
 ) -> np.ndarray | None:
-    """Return digits as whole numbers, unless a model has words as ids; models without ids have the
-    conditions 0, 1, ..."""
+    """Return labels of digits as whole numbers, unless a model has words as ids; other labels, and
+    None, are returned unchanged. Models without ids have the conditions 0, 1, ..."""
     if labels is None or not all(str(label).isdecimal() for label in labels):
         return labels
     ids = [sample for model in models.values() for sample in model.ids or ()]
@@ -345,8 +349,9 @@ def _over_time_error_with_options(text: str) -> str:
 
 
 def _fitted_model_name(place: Path, parts: list[str]) -> str:
-    """Return the name of a fitted model: the common label of the parts, otherwise the name of the
-    folder; if this name is generic, such as "layers", the names of the parts."""
+    """Return the name of a fitted model: the common part before the last slash of the names
+    ``parts``, otherwise the name of the file or folder ``place``; if this name is generic, such as
+    "layers", the names of the parts."""
     labels = {name.rpartition("/")[0] for name in parts}
     name = labels.pop() if len(labels) == 1 else ""
     name = name or (place.stem if place.is_file() else place.resolve().name)

@@ -131,8 +131,8 @@ def compare_command(
 def _read_sides(
     inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
 ) -> list[Mapping[str, Any]]:
-    """Return one mapping with the representations in files, or with ``against`` two mappings, rows
-    and columns; raise ``ValueError`` for fewer than two representations."""
+    """Return a list with one mapping of the representations in files, or with ``against`` a list of
+    two mappings, rows and columns; raise ``ValueError`` for fewer than two representations."""
     if not inputs:
         raise ValueError("nothing to compare: give files or folders")
     if against:

@@ -111,8 +111,8 @@ class LayerVersions(NamedTuple):
 
 
 def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
-    """Return the arrays of two files, or the common layers of two folders. Raises ``ValueError``
-    without common layers."""
+    """Return the arrays of two files, or the common layers of two folders or files with several
+    arrays. Raises ``ValueError`` without common layers."""
     from ..base.formatting import list_names
     from ..models.files import read_files
 
@@ -261,8 +261,8 @@ def upgrade_index_command(
 
 
 def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
-    """Save the map of the chosen option, or of the option whose candidates are re-ranked; raise
-    ``ValueError`` if the decision has no map."""
+    """Write the map of the chosen option, or of the option whose candidates are re-ranked, to a
+    file; raise ``ValueError`` if the decision has no map."""
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name not in result.maps:

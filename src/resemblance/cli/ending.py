@@ -51,8 +51,8 @@ def print_error(message: str, code: int = EXIT_USAGE_ERROR) -> int:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Inside the block, print warnings as single lines on standard error, without the source line
-    of the warning."""
+    """Print warnings inside the ``with`` block as single lines on standard error, without the
+    source line of the warning."""
 
     def show(message: Warning | str, *arguments: object, **options: object) -> None:
         print(
@@ -65,7 +65,7 @@ def one_line_warnings() -> Iterator[None]:
 
 
 def report_error(error: Exception | SystemExit) -> int:
-    """Report an error on standard error and return the exit code.
+    """Print an error on standard error and return the exit code.
 
     The error is a mistake in the call (2), an error in a user's file (3), or a defect of this
     package (70).
@@ -89,8 +89,8 @@ def report_error(error: Exception | SystemExit) -> int:
 
 
 def _without_python_advice(text: str) -> str:
-    """Reword a message of the library for the command line: replace the advice for Python in
-    ``PYTHON_ADVICE``."""
+    """Return a message of the library for the command line, with the advice for Python in
+    ``PYTHON_ADVICE`` replaced."""
     for pattern, words in PYTHON_ADVICE:
         text = re.sub(pattern, words, text)
     return text
@@ -166,10 +166,11 @@ def silence_warnings(is_quiet: bool) -> None:
 def try_to_write(
     context: typer.Context, noun: str, path: Path, write: Callable[[], object]
 ) -> None:
-    """Write a file beside the answer of a command; a failed file does not end the run.
+    """Call ``write`` for a file beside the answer of a command; a failure does not end the run.
 
-    A file that the answer cannot provide (``ValueError``) causes a note, not an error. A file that
-    the disk cannot store (``OSError``) ends the command with an error after all other outputs.
+    ``noun``: the file in messages. A file that the answer cannot provide (``ValueError``) causes a
+    note, not an error. A file that the disk cannot store (``OSError``) ends the command with an
+    error after all other outputs.
     """
     try:
         write()
@@ -197,7 +198,8 @@ def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet:
 
 def report_failures(content: Any, quiet: bool) -> int:
     """Report the values of a comparison or an evidence that could not be computed; return the exit
-    code: 1 for such values, otherwise 0. A measure without its package does not count."""
+    code: 1 for such values, otherwise 0. A measure without its package does not count, and is
+    reported unless ``quiet``."""
     from ..comparison.comparison import Comparison
     from ..report.comparing.stats import failure_groups
 
@@ -220,10 +222,11 @@ def report_failures(content: Any, quiet: bool) -> int:
 def report_interruption(
     save: Path | None, results: str = "results", is_folder: bool = False
 ) -> int:
-    """Report the saved results of an interrupted command, in a file or a folder; return the exit
+    """Report the saved results of an interrupted command on standard error, and return the exit
     code 130.
 
-    ``save``: None if nothing is saved.
+    ``save``: the file, or with ``is_folder`` the folder, of the results; None if nothing is saved.
+    ``results``: the noun of the results.
     """
     message = "nothing was saved; with --save FILE an interrupted run can resume"
     if save is not None and is_folder:

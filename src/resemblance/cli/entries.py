@@ -74,7 +74,8 @@ def parse_resi_options(
     failures: str | None = None,
 ) -> dict[str, object]:
     """Check the options of the ReSi benchmark, and return them as keyword arguments of ``run``; an
-    option that was not given is None. ``plan`` becomes the format of the plan."""
+    option that was not given is None. The key "plan" holds ``format`` if a plan is requested,
+    otherwise None."""
     words = locals().copy()
     for name, choices in CHOICES_BY_OPTION.items():
         if words[name] is not None:
@@ -101,8 +102,11 @@ def _check_model_options(name: str, options: Mapping[str, Any]) -> None:
 
 
 def run_suite(name: str, study: Path, executor: Executor | None = None, **options: Any) -> Result:
-    """Run the benchmark ``name`` with the options of the command, and return the result. The
-    environment variable ``RESEMBLANCE_DATA`` gives a missing folder of data."""
+    """Run the benchmark ``name`` with the options of the command, and return the result.
+
+    ``study``: the folder of the run. ``executor``: None for this process. The environment variable
+    ``RESEMBLANCE_DATA`` gives a missing folder of data.
+    """
     from ..bench import run
 
     _check_model_options(name, options)
@@ -113,8 +117,8 @@ def run_suite(name: str, study: Path, executor: Executor | None = None, **option
 
 
 def print_resi_plan(study: Path, **options: Any) -> bool:
-    """Print the plan of a run if the options ask for a plan; return whether a plan was printed.
-    Raises ``ValueError`` for a size without plan."""
+    """Print the plan of a run if ``options`` has "plan" ("table" or "json"); return whether a plan
+    was printed. Raises ``ValueError`` for a size without plan."""
     from ..bench.resi.planning import plan, plan_table
     from ..bench.resi.rules import ScoringOptions
     from ..report.output import print_tables

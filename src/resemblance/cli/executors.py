@@ -28,7 +28,9 @@ def open_executors(
 ) -> Iterator[ExecutorAndTrainer]:
     """Yield the executors that the options of a command request.
 
-    Without ``jobs`` and ``scheduler`` this process computes.
+    ``jobs``: the number of processes on this machine. ``scheduler``: the address or file of a Dask
+    scheduler. ``gpu_resource``: the resource of workers that train. Without ``jobs`` and
+    ``scheduler`` this process computes.
 
     Raises ``ValueError`` for contradictory options, and for a cluster that does not answer or has
     no worker with the resource.

@@ -59,7 +59,8 @@ class LazyGroup(TyperGroup):
 
 
 def lazy_command_line(panels: CommandPanels) -> typer.Typer:
-    """Return the command line with the commands of all panels."""
+    """Return the command line with the commands of all panels. ``panels``: by panel of the help and
+    command name, the module in this package and the help line."""
     group = typer.Typer(
         cls=type("Commands", (LazyGroup,), {"panels": panels}),
         pretty_exceptions_enable=False,

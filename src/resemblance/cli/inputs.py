@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 
 def parse_measures(texts: Sequence[str] | None) -> list[Measure] | None:
-    """Return the measures named on the command line; None without names, for the default list."""
+    """Return the measures named on the command line; None without names, for the default list.
+
+    ``texts``: the values of a repeatable option, each with names separated by commas. Raises
+    ``ValueError`` for an empty or unknown name.
+    """
     from ..catalogue import get_measures
 
     if not texts:
@@ -42,7 +46,8 @@ def parse_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 
 
 def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statistic]:
-    """Return the distinct measures and statistics named on the command line."""
+    """Return the distinct measures and statistics named on the command line, in order; raise
+    ``ValueError`` without a name. ``texts``: as in :func:`parse_measures`."""
     from ..catalogue import get_measures, get_statistic, list_statistics
     from ..contracts._measure import Measure
     from ..contracts._statistic import Statistic
@@ -64,7 +69,8 @@ def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statis
 
 
 def parse_statistics(texts: Sequence[str]) -> list[Statistic]:
-    """Return the distinct statistics named on the command line."""
+    """Return the distinct statistics named on the command line, in order. ``texts``: as in
+    :func:`parse_measures`."""
     from ..catalogue import get_statistic
     from ..contracts._statistic import Statistic
 
@@ -77,10 +83,10 @@ def add_user_measures(
     specs: Sequence[str] | None,
     defaults: Iterable[str | Measure],
 ) -> list[Measure] | None:
-    """Return ``replacements``, or else ``defaults``, extended by the measures named in ``specs``.
-    Without ``specs``, return ``replacements``.
+    """Return the measures of ``replacements``, or of ``defaults`` if ``replacements`` is None,
+    followed by the measures named in ``specs``.
 
-    None means the default measures: neither replacements nor measures of the user.
+    Without ``specs``, return ``replacements``; None then means the default measures.
     """
     from ..catalogue import get_measures
 
@@ -114,12 +120,12 @@ def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
 
 
 def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
-    """Return a measure from a user's file, or an object of another type in ``kinds``; the file is
-    executed.
+    """Return the measure called ``name`` from a user's file, or an object of another type in
+    ``kinds``; the file is executed.
 
-    A plain function of two arrays is a measure without declared properties. Raises ``ValueError``
-    if the file or the object does not exist, or has another type, ``UserFileError`` if the file
-    fails.
+    ``kinds``: the accepted types, by default only ``Measure``. A plain function of two arrays is a
+    measure without declared properties, if measures are accepted. Raises ``ValueError`` if the file
+    or the object does not exist, or has another type, ``UserFileError`` if the file fails.
     """
     from ..catalogue import declaration_of
     from ..contracts._measure import (
@@ -176,10 +182,8 @@ def load_user_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]
 
 
 def _load_claims_file(file: str, name: str) -> object:
-    """Execute a file of claims, and return the module. The file may belong to a package.
-
-    ``name``: of the module, for a file outside a package.
-    """
+    """Execute a file of claims, and return the module. The file may belong to a package. ``name``:
+    the name of the module in ``sys.modules``."""
     if not (Path(file).parent / "__init__.py").exists():
         return load_user_file(file, name)
     loaded = load_packaged_file(file)
@@ -198,10 +202,12 @@ def _load_definition(
     kind: type | tuple[type, ...],
     load: Callable[[str, str], object] = load_user_file,
 ) -> object:
-    """Execute a user's file, at most once per process, and return the object called ``name``.
+    """Execute a user's file, at most once per process, and return the object called ``name``, of
+    any type.
 
-    ``description`` and ``kind``: of the object, for messages and suggestions. Raises ``ValueError``
-    for a missing file or object, ``UserFileError`` if the file fails.
+    ``description``: the kind of object in messages. ``kind``: the types of the suggested names.
+    ``load``: receives the file and the name of the module, and returns the module. Raises
+    ``ValueError`` for a missing file or object, ``UserFileError`` if the file fails.
     """
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
@@ -274,8 +280,9 @@ def check_output_paths(
     """Check before the work that every output can be written, and that no file is used twice; raise
     ``ValueError`` or ``ImportError``.
 
-    ``kind``: the format, which may need packages. ``needs``: packages for the work; an error about
-    a missing package names ``needs`` too.
+    ``kind``: the format, which may need packages. ``inputs``: the input files. ``output``,
+    ``html``, ``save``: the files to write, None for none. ``needs``: packages for the work; an
+    error about a missing package names ``needs`` too.
     """
     targets, real = (output, html, save), os.path.realpath
     check_page_suffix(html)
@@ -303,8 +310,8 @@ def check_output_paths(
 
 
 def check_named_files_are_kept(words: Iterable[Any], targets: Iterable[Path | None]) -> None:
-    """Raise ``ValueError`` for an output file in ``targets`` that another argument names, also as a
-    part of the argument: mine.py:measure, name=model.pt2."""
+    """Raise ``ValueError`` for an output file in ``targets`` that an argument in ``words`` names,
+    also as a part of the argument: mine.py:measure, name=model.pt2."""
     values = [item for word in words for item in (word if isinstance(word, list) else [word])]
     texts = [str(item) for item in values if isinstance(item, str | Path)]
     names = {name for text in texts for name in (text, *re.split("[=:]", text))}
@@ -346,8 +353,8 @@ def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
 
 
 def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> dict[str, Any]:
-    """Return the representations in files, by name; error messages name the options of the
-    command."""
+    """Return the representations in files, by name; error messages name the options of the command.
+    ``pool``: "" for no pooling."""
     from ..models.files import read_files
 
     with reworded_errors(error_with_option_names):
@@ -381,7 +388,7 @@ def read_rows_and_columns(
 
 
 def error_with_option_names(text: str) -> str:
-    """Replace function arguments in an error message by the options of the command."""
+    """Return an error message with options of the command in place of function arguments."""
     text = PYTHON_ONLY_ADVICE.sub("--pool mean", text).replace("pool=", "--pool ")
     text = re.sub(r"rs\.Representation\(X, ids='?([^')]*)'?\)", r"--ids \1", text)
     text = re.sub(r"X\.set_index\('?([^')]*)'?\)", r"--ids \1", text)
@@ -398,7 +405,7 @@ def _is_measure_spec(text: str) -> bool:
 
 
 def join_paragraph_lines(text: str | None) -> str:
-    """Join the lines of every paragraph of a docstring."""
+    """Return a docstring with every paragraph on one line; "" for None."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -412,8 +419,8 @@ def help_examples(*commands: str) -> str:
 
 @contextmanager
 def reworded_errors(reword: Callable[[str], str]) -> Iterator[None]:
-    """Reword errors of the library, so that messages name options of the command instead of
-    function arguments."""
+    """Reword each ``ValueError`` raised inside the ``with`` block by ``reword``, so that messages
+    name options of the command instead of function arguments."""
     try:
         yield
     except ValueError as error:
@@ -440,9 +447,9 @@ SAVE_LABELS_EXAMPLE = 'np.save("labels.npy", labels)'
 def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
     """Return the labels in a file, (n,), one label per sample; None without a file.
 
-    ``.npy`` and ``.npz`` contain a single array of labels; ``.csv`` and ``.txt`` have one label per
-    line and no header. Raises ``ValueError``, naming the option, the file and the remedy, for
-    anything else.
+    ``option``: the option in messages, such as "--labels". ``.npy`` and ``.npz`` contain a single
+    array of labels; ``.csv`` and ``.txt`` have one label per line and no header, and give texts.
+    Raises ``ValueError``, naming the option, the file and the remedy, for anything else.
     """
     if path is None:
         return None

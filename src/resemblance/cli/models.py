@@ -126,7 +126,11 @@ def compare_models_command(
 
 def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, Any]) -> LayerPatches:
     """Return the patched layers of two models, with the first measure and the first pooling of the
-    options of the command."""
+    options of the command.
+
+    ``models``: the model whose layers are replaced, then the model that the layers come from.
+    ``data``: the samples as named on the command line.
+    """
     from ..models.patching import patch_models
 
     names = [
@@ -142,7 +146,8 @@ def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, An
 
 
 def _models_error_with_options(text: str) -> str:
-    """Reword an error for the command line: remove the names of Python functions and objects."""
+    """Return an error message for the command line, without the names of Python functions and
+    objects."""
     from ..models import loading, samples
 
     for objects in (loading.MODEL_OBJECT_FORMS, samples.SAMPLE_OBJECT_FORMS):

@@ -86,14 +86,19 @@ SHARED_HELP: HelpTexts = {
 def option_parameter(
     name: str, kind: Any, help: str, *spellings: str, default: Any = None, **settings: Any
 ) -> Parameter:
-    """Return an option of a command; ``settings`` is for ``typer.Option``."""
+    """Return an option of a command, for the signature that Typer reads.
+
+    ``spellings``: such as "--output" and "-o"; by default the name. ``settings``: for
+    ``typer.Option``.
+    """
     return keyword_parameter(
         name, Annotated[kind, typer.Option(*spellings, help=help, **settings)], default
     )
 
 
 def keyword_parameter(name: str, kind: Any, default: Any = None) -> Parameter:
-    """Return a keyword-only parameter of a command, with this annotation."""
+    """Return a keyword-only parameter of a command, with the annotation ``kind``; ``kind`` may hold
+    the declaration of an option."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
@@ -113,7 +118,7 @@ def function_parameters(function: Callable[..., object], start: int = 0) -> list
 
 
 def set_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
-    """Set the signature of a function with ``**words``, which Typer reads, and return the
+    """Set the signature of a function with ``**words``, which Typer reads, and return the same
     function."""
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return command
@@ -123,8 +128,11 @@ CONTEXT_PARAMETER = Parameter("context", Parameter.KEYWORD_ONLY, annotation=type
 
 
 def _with_help(parameter: Parameter, command: str, help: HelpTexts) -> Parameter:
-    """Return the parameter of a command with its help, as an option; without a default, as an
-    argument. A parameter that has a declaration, or has no help, is unchanged."""
+    """Return the parameter of a command with its help: an option, or without a default an argument.
+    A parameter that has a declaration, or has no help, is returned unchanged.
+
+    ``help``: by "command.parameter", or by "parameter" for all commands.
+    """
     name, kind = parameter.name, parameter.annotation
     info = help.get(f"{command}.{name}", help.get(name))
     if info is None or hasattr(kind, "__metadata__"):
@@ -143,7 +151,8 @@ def add_command(
     *calls: str,
     help: HelpTexts = SHARED_HELP,
 ) -> None:
-    """Add a command to a group; the help begins with the docstring and ends with example calls.
+    """Add a command to a group; the help begins with the docstring and ends with the example calls
+    ``calls``.
 
     ``help``: of the command's own options, or of shared options with a different help.
     """
@@ -273,7 +282,8 @@ def output_command(
 def _output_parameters(
     formats: Sequence[str], page: str, place: Path | None, layouts: Sequence[str], can_refuse: bool
 ) -> list[Parameter]:
-    """The options that :func:`output_command` adds to a command."""
+    """Return the options that :func:`output_command` adds to a command; the parameters are as
+    there."""
     parameters = [
         keyword_parameter("format", _format_option(formats)),
         keyword_parameter("output", Path | None),
@@ -324,7 +334,8 @@ def _finish_command(
     """Report the written files, open the page, and return the exit code; raise the first error of
     the disk.
 
-    ``paths``: the output, the page, and the saved file.
+    ``content``: the answer of the command. ``kind``: the format. ``paths``: the output, the page,
+    and the saved file; None for none.
     """
     errors_by_path = unwritten_files(context)
     output, html, target = (None if path in errors_by_path else path for path in paths)

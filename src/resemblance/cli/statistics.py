@@ -98,15 +98,16 @@ def statistic_command(
 
 
 def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
-    """Return a random statistic with the command's seed, unless the specification has a seed; any
-    other statistic is unchanged, and all statistics are if ``seed`` is None."""
+    """Return a random statistic with the command's seed, unless the specification has a seed; other
+    statistics are returned unchanged, and so are all statistics if ``seed`` is None."""
     is_free = "seed" in statistic.defaults and "seed" not in dict(statistic.parameters)
     return statistic.with_parameters(seed=seed) if is_free and seed is not None else statistic
 
 
 def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` for a missing option of a statistic, and for an option without a
-    statistic that needs the option."""
+    statistic that needs the option. ``needs``: the values of the options by name, None if not
+    given."""
     statistics_by_need = {name: str(entry) for entry in statistics for name in entry.needs}
     for name, statistic in statistics_by_need.items():
         if needs[name] is None:
@@ -120,7 +121,11 @@ def _read_needed_files(
     needs: Mapping[str, Any], choice: ColumnChoice, n_samples: int
 ) -> dict[str, Any]:
     """Return the additional inputs of statistics, by option name; an option that was not given has
-    no entry. Raises ``ValueError`` for another number of labels than ``n_samples``."""
+    no entry.
+
+    ``needs``: the files, or the function, by option name; None if not given. Raises ``ValueError``
+    for another number of labels than ``n_samples``.
+    """
     data: dict[str, Any] = {}
     for name in ("labels", "conditions"):
         if (path := needs[name]) is not None:
@@ -167,7 +172,7 @@ def _statistic_records(
     progress: bool,
 ) -> list[dict[str, Any]]:
     """Return a record for every pair of representation and statistic; an undefined value is None
-    with the reason."""
+    with the reason. ``data``: the additional inputs by name."""
     from ..base.exceptions import UndefinedError
 
     records: list[dict[str, Any]] = []
@@ -228,7 +233,8 @@ def _statistic_output(records: list[dict[str, Any]], statistics: Sequence[Statis
 def _transformation_output(
     arrays: Mapping[str, Representation], seed: int | None, progress: bool
 ) -> Output:
-    """Return the stability and the similarity of transformed representations."""
+    """Return the output with the stability and the similarity of transformed representations.
+    ``seed``: None for the usual seed."""
     from ..base.formatting import format_number
     from ..report.output import Output
     from ..report.outputs import page_of_records

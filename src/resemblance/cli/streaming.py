@@ -49,7 +49,10 @@ def check_stream_options(
     is_stream: bool, options: StreamOptions, compare_options: Mapping[str, Any]
 ) -> None:
     """Raise ``ValueError`` for an option of streams without ``--stream``, for a given option in
-    ``compare_options`` with ``--stream``, and for another method."""
+    ``compare_options`` with ``--stream``, and for another method.
+
+    ``compare_options``: the values by option, such as "--jobs".
+    """
     stream_options = [name for name, value in options._asdict().items() if value]
     if stream_options and not is_stream:
         raise ValueError(
@@ -75,8 +78,10 @@ def stream_files(
     memory: str,
     progress: bool,
 ) -> Comparison:
-    """Stream layers in batches from files, from saved sums, or from a user's function, and compare
-    the layers. ``save``: the file for the sums.
+    """Stream layers in batches and compare the layers.
+
+    ``inputs``: files or folders, or one ``FILE.py:FUNCTION`` that yields batches; may be empty if
+    ``options`` name saved sums. ``save``: the file for the sums; None writes no file.
 
     Raises ``ValueError`` without input, and for incompatible layers.
     """

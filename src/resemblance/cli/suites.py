@@ -109,10 +109,8 @@ Benchmarks = Mapping[str, SuiteCommands]  # by name
 
 
 def bench_commands(benchmarks: Benchmarks, help: HelpTexts) -> typer.Typer:
-    """Return the group with the commands ``run``, ``status``, ``results`` and ``report``.
-
-    ``help``: of the options of single benchmarks.
-    """
+    """Return the group with the commands ``run``, ``status``, ``results`` and ``report``. ``help``:
+    of the options of single benchmarks, by parameter or "command.parameter"."""
     commands = new_group(
         "Run a benchmark of measures, and read the results of its study.", BENCH_EXAMPLES["run"][0]
     )
@@ -231,7 +229,8 @@ def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> 
 def _refuse_foreign_options(
     benchmarks: Benchmarks, suite: SuiteCommands, words: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` for a given option that only other benchmarks have."""
+    """Raise ``ValueError`` for a given option that only other benchmarks than ``suite`` have.
+    ``words``: the values of all options by name."""
     owners: dict[str, list[str]] = {}
     defaults: dict[str, Any] = {"only": None, "domain": None, "gpu_resource": None}
     for benchmark in benchmarks.values():
@@ -253,8 +252,8 @@ def _refuse_foreign_options(
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
-    """Check the options of a run before the work, and return them as keyword arguments of
-    ``run``."""
+    """Check the options of a run before the work, and return them as keyword arguments of ``run``.
+    ``words``: the values of the options of the command by name."""
     parse_bytes(words["memory"])
     if words.get("pack"):
         pack_options = parse_pack_options(suite, words)
@@ -284,7 +283,10 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
 def _comparison_options(
     suite: SuiteCommands, words: Mapping[str, Any], settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the measures (None for the default measures) and the memory of a run."""
+    """Return {"measures", "memory"} of a run; None for the default measures.
+
+    ``words``: the values of the options of the command. ``settings``: the benchmark's own options.
+    """
     require_package("jinja2")
     defaults = suite.measures({**settings, "study": words["study"]})
     measures = add_user_measures(parse_measures(words["measures"]), words["add_measure"], defaults)
@@ -295,7 +297,11 @@ def _run_and_report(
     suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
     """Run a suite, write its report and print the tables and the path; return the exit code: 130
-    after an interruption, 1 for models that are too few or failed, otherwise 0."""
+    after an interruption, 1 for models that are too few or failed, otherwise 0.
+
+    ``words``: the values of the options of the command. ``options``: the keyword arguments of
+    ``run``.
+    """
     from ..bench.status import provenance_of_runs, record_run
     from ..report.output import print_tables
     from ..report.page import open_page
@@ -342,7 +348,8 @@ def _report_untrained_models(result: Result) -> int:
 
 
 def _warn_unjudged_claims(judges: object, result: Result) -> None:
-    """Warn about unjudged claims: claims for a section missing in the result."""
+    """Print a warning about claims for sections that the result lacks. ``judges``: the functions by
+    section, or None."""
     names = [section.name for section in result.sections]
     unused_names = (
         [name for name in judges if name not in names] if isinstance(judges, Mapping) else []
@@ -580,7 +587,8 @@ def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[s
 
 
 def pack_runner(suite: str, options: Mapping[str, object]) -> Any:
-    """Return a function that runs a suite on the pack in the options; None without a pack."""
+    """Return a function that runs the benchmark ``suite`` on the pack in the options; None without
+    a pack."""
     from ..bench import run
 
     def run_on_pack(study: Path, executor: Executor | None, **words: Any) -> Result:
