@@ -21,7 +21,8 @@ SAMPLED_ROWS = 8
 
 
 def npy_path(path: str | Path) -> Path:
-    """Return the absolute path of a ``.npy`` file; ``ValueError`` for another name."""
+    """Return the absolute path of a ``.npy`` file, existing or not; raise ``ValueError`` for
+    another name."""
     if Path(path).suffix != ".npy" or "\0" in str(path):
         remedy = "open it and pass the array"
         if Path(path, "traits.json").is_file():
@@ -62,7 +63,8 @@ def refuse_special_file(path: Path) -> None:
 
 @contextmanager
 def name_file_in_errors(title: str) -> Iterator[None]:
-    """Convert errors of reading a file to a ``ValueError`` that begins with ``title``.
+    """Convert errors of reading a file inside the ``with`` block to a ``ValueError`` that begins
+    with ``title``; a missing file stays ``FileNotFoundError``.
 
     The message ends with a remedy: the text after a semicolon in the original error, or the advice
     to write the file again.

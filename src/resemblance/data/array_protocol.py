@@ -21,9 +21,11 @@ CALLS = {"abs": "abs(x.array)", "float": "float(x.array[i, j])", "contains": "y 
 
 
 def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
-    """Return values as a NumPy array, read-only unless copied.
+    """Return values as a NumPy array: a read-only view if possible, a writable copy if ``copy`` is
+    True.
 
-    ``copy``: as in ``numpy.asarray``: False raises ``ValueError`` if a copy would be necessary.
+    ``dtype``: None for the dtype of the values. ``copy``: as in ``numpy.asarray``: False raises
+    ``ValueError`` if a copy would be necessary.
     """
     values = to_numpy(detach(array))
     if copy:
@@ -36,14 +38,16 @@ def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
 
 
 def missing_attribute_message(title: str, name: str, is_of_arrays: bool) -> str:
-    """Return the message of the ``AttributeError`` for a missing attribute of a representation. If
-    arrays have the attribute (``is_of_arrays``), the message recommends ``x.array``."""
+    """Return the message of the ``AttributeError`` for a missing attribute ``name`` of the
+    representation ``title``. If arrays have the attribute (``is_of_arrays``), the message
+    recommends ``x.array``."""
     remedy = f"; its values are an array: x.array.{name}" if is_of_arrays else ""
     return f"{title} has no attribute {name!r}{remedy}"
 
 
 def forbid_operators(kind: type) -> None:
-    """Make the array operators of a class raise a ``TypeError`` that recommends ``.array``."""
+    """Set the array operators of a class, in place, to functions that raise a ``TypeError`` and
+    recommend ``.array``."""
     for name, symbol in ARITHMETIC_OPERATORS.items():
         setattr(kind, f"__{name}__", _refused_operator(symbol, is_first=True))
         setattr(kind, f"__r{name}__", _refused_operator(symbol, is_first=False))

@@ -11,9 +11,12 @@ import numpy as np
 
 
 def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
-    """Return a function from arguments to cache keys; explicit default values give the same key as
-    omitted arguments. ``arrays``: the number of leading parameters that are representations and not
-    in the key."""
+    """Return a function from the remaining arguments of ``function`` to cache keys; explicit
+    default values give the same key as omitted arguments.
+
+    ``arrays``: the number of leading parameters that are representations. Neither the key nor the
+    arguments of the returned function contain these parameters.
+    """
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
     default_key = function, tuple(sorted(defaults.items()))
@@ -28,7 +31,8 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
 
 def make_contiguous(value: Any) -> Any:
     """Return an intermediate with contiguous arrays, as after pickling, because sums over another
-    memory layout can differ in the last digits."""
+    memory layout can differ in the last digits. Arrays are copied only if necessary, also inside
+    tuples; other values are returned unchanged."""
     if isinstance(value, np.ndarray):
         return value if value.flags.forc else np.ascontiguousarray(value)
     if isinstance(value, tuple):

@@ -81,8 +81,9 @@ def chance_caveats(
 ) -> tuple[str, ...]:
     """Return the caveats of :func:`data_caveats`, and doubts about chance levels and intervals.
 
-    ``blocks``: the block of each sample; permutations and subsamples keep blocks whole. ``pairs``:
-    the pairs with intervals.
+    ``blocks``: the block of each sample, (n,); permutations and subsamples keep blocks whole; None
+    for a block per sample. ``pairs``: the pairs with intervals, as positions in
+    ``representations``.
     """
     shares = [_variance_shares(r) for r in representations]
     numbers = np.arange(len(shares[0].samples)) if blocks is None else blocks
@@ -135,8 +136,8 @@ def square_and_copy_caveats(representations: Sequence[Representation]) -> tuple[
 
 
 def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tuple[str, ...]:
-    """Return the caveats of :func:`data_caveats` about features, from their shares of the
-    variance."""
+    """Return the caveats of :func:`data_caveats` about features, from the shares of the variance of
+    the features, (d,), of each representation. ``names``: the representations."""
     return tuple(
         _half_variance_caveats(
             names, shares, "feature", [map(str, range(len(values))) for values in shares]
@@ -145,13 +146,15 @@ def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tupl
 
 
 def reordered_column_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return which representations had columns reordered, and the order; () for none."""
+    """Return sentences on the representations with reordered columns, and the order; () for
+    none."""
     orders = [(r.name, r.column_order) for r in representations if r.column_order]
     return describe_column_orders(orders) if orders else ()
 
 
 def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return which representations had columns reordered, from pairs of a name and an order."""
+    """Return a sentence per order with the representations whose columns were reordered. ``pairs``:
+    the name of a representation and the words for the order."""
     orders: dict[str, list[str]] = {}
     for name, order in pairs:
         orders.setdefault(order, []).append(repr(name))
@@ -165,7 +168,7 @@ def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 def equal_data_caveats(
     representations: Sequence[Representation], roles: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return which representations are equal to the last bit; () for none.
+    """Return sentences on the representations that are equal to the last bit; () for none.
 
     ``roles``: a phrase for each representation, such as "the reference". Without roles the names
     are listed, and two representations of one name are one.
@@ -187,8 +190,8 @@ def equal_data_caveats(
 def shared_data_caveats(
     subjects: Sequence[Representation], models: Sequence[Representation]
 ) -> tuple[str, ...]:
-    """Return which subjects have equal data up to a factor, and which models are equal to a
-    subject."""
+    """Return sentences on the subjects with equal data up to a factor, and on the models that are
+    equal to a subject; () for none."""
     groups: list[list[Representation]] = []
     for r in subjects:
         matching_group = next((group for group in groups if _hold_same_numbers(r, group[0])), None)
@@ -222,7 +225,7 @@ def shared_data_caveats(
 
 
 def _hold_same_numbers(x: Representation, y: Representation) -> bool:
-    """Say whether two representations contain the same numbers in the same places, up to a
+    """Return whether two representations contain the same numbers in the same places, up to a
     positive factor and float32 rounding.
 
     True for equal fingerprints. Dissimilarities and streamed representations need equal
@@ -278,7 +281,7 @@ def _repeated_stimuli_caveats(
     representations: Sequence[Representation], blocks: np.ndarray
 ) -> Iterator[str]:
     """Yield at most one text: the numbers of samples and of stimuli, unless all rows of a stimulus
-    are in one block."""
+    are in one block. ``blocks``: the block of each sample, (n,)."""
     for ids in filter(None, (stimulus_of_each_row(r.ids) for r in representations)):
         numbers = {name: number for number, name in enumerate(dict.fromkeys(ids))}
         if _equal_rows_cross_blocks(np.array([numbers[name] for name in ids]), blocks):
@@ -299,8 +302,8 @@ def _copy_caveats(
     """Yield at most one text: the number of duplicate samples, on all sides or on one side, unless
     duplicates are in one block.
 
-    Rows that encode classes are equal without being duplicates. ``blocks=None``: every sample is a
-    block.
+    Rows that encode classes are equal without being duplicates. ``blocks``: the block of each
+    sample, (n,); None for a block per sample.
     """
     candidates = [
         r
@@ -342,8 +345,8 @@ def _copy_caveats(
 
 
 def _may_have_equal_rows(source: np.ndarray) -> bool:
-    """Say whether enough rows may be duplicates, judged by three columns: rows with different
-    values in a column are different."""
+    """Return whether at least one row in 20 may be a duplicate, judged by three columns: rows with
+    different values in a column are different."""
     n, d = source.shape
     for column in {0, d // 2, d - 1}:
         values = source[:, column].copy()
@@ -354,7 +357,7 @@ def _may_have_equal_rows(source: np.ndarray) -> bool:
 
 
 def _is_integer_code(x: Representation) -> bool:
-    """Say whether rows consist of few distinct integers, as one-hot classes, labels and ratings
+    """Return whether rows consist of few distinct integers, as one-hot classes, labels and ratings
     do."""
     source = _numpy_array(x)
     return all(_are_whole_numbers(values) for values in (source[0], source)) and (
@@ -367,7 +370,9 @@ def _are_whole_numbers(values: np.ndarray) -> bool:
 
 
 def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
-    """Return the remedy for equal rows; only blocks of equal size can be permuted."""
+    """Return the remedy for equal rows; only blocks of equal size can be permuted. ``rows``: the
+    label of each row, equal for equal rows. ``has_blocks``: whether the message is about
+    permutations."""
     sizes = np.unique(np.unique(rows, return_counts=True)[1])
     is_block = has_blocks and len(sizes) == 1
     alternative = "leave out duplicates"
@@ -377,7 +382,8 @@ def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
 
 
 def _equal_rows_cross_blocks(rows: np.ndarray, blocks: np.ndarray) -> bool:
-    """Say whether equal rows are in several blocks."""
+    """Return whether equal rows are in several blocks. ``rows``: the label of each row, equal for
+    equal rows, (n,). ``blocks``: the block of each row, (n,)."""
     pairs = np.unique(np.stack([rows, blocks]), axis=1)
     return bool(len(np.unique(rows)) < pairs.shape[1])
 
@@ -413,8 +419,8 @@ def refuse_dissimilarities(caller: str, representations: Sequence[Representation
 
 
 def is_symmetric_matrix(x: Representation) -> bool:
-    """Say whether the features are a symmetric matrix with more than two distinct values, one row
-    and one column for each sample.
+    """Return whether the features are a symmetric matrix with more than two distinct values, one
+    row and one column for each sample.
 
     A matrix with two values is a graph's adjacency matrix, or encodes classes.
     """
@@ -440,7 +446,7 @@ def _asymmetry_tolerance(matrix: np.ndarray) -> float:
 
 
 def _has_zero_diagonal(matrix: np.ndarray) -> bool:
-    """Say whether the diagonal is zero up to rounding, as in a dissimilarity matrix.
+    """Return whether the diagonal is zero up to rounding, as in a dissimilarity matrix.
 
     Every magnitude on the diagonal is at most ``ZERO_DIAGONAL_TOLERANCE`` times the largest
     magnitude in the matrix. True for a matrix of zeros.
@@ -450,7 +456,7 @@ def _has_zero_diagonal(matrix: np.ndarray) -> bool:
 
 
 def _is_similarity_matrix(matrix: np.ndarray) -> bool:
-    """Say whether every entry satisfies the Cauchy-Schwarz bound of inner products, given the
+    """Return whether every entry satisfies the Cauchy-Schwarz bound of inner products, given the
     diagonal, up to rounding; False for a diagonal that is zero (:func:`_has_zero_diagonal`), or for
     a negative entry of the diagonal."""
     diagonal = np.diagonal(matrix).astype(float)
@@ -465,7 +471,7 @@ def _is_similarity_matrix(matrix: np.ndarray) -> bool:
 
 class VarianceShares(NamedTuple):
     """The shares of samples, (n,), and of features, (d,), in the summed squared distances from the
-    mean; zeros if there is no variance."""
+    mean; zeros if there is no variance, or for fewer than 10 samples."""
 
     samples: np.ndarray
     features: np.ndarray
@@ -488,7 +494,7 @@ def _variance_shares(x: Representation) -> VarianceShares:
 
 
 def _may_have_dominant_share(x: Representation) -> bool:
-    """Say whether a feature or a sample may have half of the variance, judged by a subsample of
+    """Return whether a feature or a sample may have half of the variance, judged by a subsample of
     rows and by the distances from the subsample's mean."""
     source = _numpy_array(x)
     count = max(4, min(DOMINANCE_SAMPLE_ROWS, MAX_NUMBERS_TO_COPY // source.shape[1]))
@@ -503,7 +509,7 @@ def _may_have_dominant_share(x: Representation) -> bool:
 
 
 def _has_small_parts(values: np.ndarray) -> bool:
-    """Say whether every value is less than a quarter of the sum."""
+    """Return whether every value is less than a quarter of the sum."""
     return bool(np.maximum.reduce(values) < HALF_OF_VARIANCE / 2 * np.add.reduce(values))
 
 
@@ -511,7 +517,11 @@ def _half_variance_caveats(
     names: Sequence[str], shares: Sequence[np.ndarray], noun: str, labels: Sequence[Iterable[str]]
 ) -> Iterator[str]:
     """Yield at most one text: each feature or sample with half of the variance (among few features
-    or samples: 90 %), by representation."""
+    or samples: 90 %), by representation.
+
+    ``shares``: for each representation the shares of features or of samples. ``noun``: "feature" or
+    "sample". ``labels``: the names of the features or samples of each representation.
+    """
     is_feature = noun == "feature"
     clauses = []
     for name, values, item_labels in zip(names, shares, labels):
@@ -553,8 +563,12 @@ def _dominant_sample_caveats(
     shares: Sequence[np.ndarray],
     pairs: Sequence[RepresentationPair],
 ) -> Iterator[str]:
-    """Yield the sample with a dominant share of the variance on both sides of a pair, if there is
-    one."""
+    """Yield at most one text: the sample with a dominant share of the variance on both sides of a
+    pair.
+
+    ``shares``: the shares of the samples, (n,), of each representation. ``pairs``: as positions in
+    ``representations``.
+    """
     if not pairs:
         return
     n = len(shares[0])

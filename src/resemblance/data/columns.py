@@ -96,7 +96,8 @@ def _number_in_name(name: Hashable) -> tuple[str, int, str] | None:
 
 
 def are_columns_ordered(names: FeatureNames) -> bool:
-    """Say whether the names do not number the columns, or number the columns in order."""
+    """Return whether the names do not number the columns, or number the columns in order; True
+    without names."""
     numbers = None if names is None else column_numbers(names)
     return numbers is None or list(numbers) == sorted(numbers)
 
@@ -107,11 +108,11 @@ def column_order(
     """Return the positions of the columns of y in the order of x; None if the order is the same, or
     if names do not match columns.
 
-    ``is_one_model``: column i is the same coordinate on both sides. ``x`` and ``y``: the titles of
-    the two sides in errors. If the names only number the columns but the two sides have different
-    numbers of columns, the columns of y are sorted by number. Raises ``ValueError`` if only some
-    names are equal; for one model also if the names differ, or if a side without names meets
-    numbers that are out of order.
+    ``caller``, ``x``, ``y``: the function and the two sides in errors. ``is_one_model``: column i
+    is the same coordinate on both sides. If the names only number the columns but the two sides
+    have different numbers of columns, the columns of y are sorted by number. Raises ``ValueError``
+    if only some names are equal; for one model also if the names differ, or if a side without names
+    meets numbers that are out of order.
     """
     if x_names == y_names:
         return None
@@ -159,7 +160,8 @@ def _check_column_names(
     y_columns: tuple[str, tuple[Hashable, ...]],
     is_one_model: bool,
 ) -> None:
-    """Raise ``ValueError`` if the names differ; for two models, only if some names are equal."""
+    """Raise ``ValueError`` if the names differ; for two models, only if some names are equal.
+    ``x_columns``, ``y_columns``: the title of a side in errors, and the names of its columns."""
     (x, x_names), (y, y_names) = x_columns, y_columns
     shared_names = set(x_names) & set(y_names)
     if not shared_names and not is_one_model:

@@ -102,9 +102,11 @@ def _condition_trials(
 
 
 def _interleave_trials(counts: list[int]) -> np.ndarray:
-    """Return an order of the trials with every condition in odd and even trials and in both halves.
+    """Return an order of the trials, as positions among the trials of all conditions in sequence,
+    with every condition in odd and even trials and in both halves.
 
-    Pairs of trials of one condition alternate with pairs of other conditions.
+    ``counts``: the number of trials of each condition. Pairs of trials of one condition alternate
+    with pairs of other conditions.
     """
     keys = []
     for condition, count in enumerate(counts):

@@ -45,13 +45,13 @@ class TableSelection(NamedTuple):
 
 
 def is_table(data: Any) -> bool:
-    """Say whether data are a pandas or polars DataFrame, or a pyarrow Table."""
+    """Return whether data are a pandas or polars DataFrame, or a pyarrow Table."""
     is_frame = hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "to_numpy")
     return is_frame or _is_arrow(data)
 
 
 def is_column(data: Any) -> bool:
-    """Say whether data are a pandas or polars Series, or a pyarrow Array."""
+    """Return whether data are a pandas or polars Series, or a pyarrow Array."""
     if hasattr(data, "columns") or not hasattr(data, "__array__"):
         return False
     is_series = type(data).__name__ == "Series" and hasattr(data, "dtype")
@@ -103,10 +103,11 @@ def select_features(data: Any, title: str, column: str | None, ids: Any) -> Tabl
 
 
 def unusable_columns_remedy(data: Any, unusable: Sequence[Any]) -> str:
-    """Return a remedy for columns, given by name, without numbers: how to drop or convert the
-    columns.
+    """Return a remedy, as text with code, for the columns called ``unusable``, which have no
+    numbers: how to drop or convert the columns.
 
-    The remedy keeps at least one feature, or names another way to create features.
+    ``data``: the table, called X in the code. The remedy keeps at least one feature, or names
+    another way to create features.
     """
     columns = table_columns(_as_frame(data))
     unusable_columns = [c for c in columns if c.name in unusable]
@@ -145,8 +146,8 @@ def _text_vectors_remedy(column: TableColumn) -> str:
 
 
 def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
-    """Return a remedy for a column of neither numbers nor words, from the first cells; "" if no
-    remedy fits."""
+    """Return a remedy for the column ``name`` of neither numbers nor words, from the first cells of
+    the column; "" if no remedy fits."""
     if not cells:
         return f"{name!r} has no values; leave out the column, {_drop_columns_code(data, [name])}"
     if all(isinstance(cell, complex) for cell in cells):
@@ -172,8 +173,8 @@ def _drop_columns_code(data: Any, names: Sequence[Any]) -> str:
 
 
 def drop_columns_remedy(data: Any, names: Sequence[Any], *, have_ids: bool = True) -> str:
-    """Return the code to drop columns of a table, given by name; with ``have_ids`` also the code to
-    use the first column as sample ids."""
+    """Return the code, as text, to drop columns of a table, given by name; with ``have_ids`` also
+    the code to use the first column as sample ids. The code calls the table X."""
     code = f"leave out columns without features, {_drop_columns_code(data, names)}"
     if not have_ids:
         return code
@@ -184,7 +185,8 @@ def drop_columns_remedy(data: Any, names: Sequence[Any], *, have_ids: bool = Tru
 
 
 def _cast_to_float_code(data: Any, columns: Sequence[TableColumn]) -> str:
-    """Return the code to convert columns of numbers, stored as text or objects, to float."""
+    """Return the code, as text, to convert columns of numbers, stored as text or objects, to float.
+    The code calls the table X."""
     pairs = ", ".join(f"{c.name!r}: float" for c in columns)
     if hasattr(data, "iloc"):
         return f"X.astype({{{pairs}}})"
@@ -210,12 +212,13 @@ def table_columns(data: Any) -> list[TableColumn]:
 
 
 def make_table_column(name: Any, values: Any) -> TableColumn:
-    """Return a pandas or polars Series, or a pyarrow Array, with the kind of values."""
+    """Return a pandas or polars Series, or a pyarrow Array, as a column called ``name``, with the
+    kind of values."""
     return TableColumn(name, _column_kind(values), values)
 
 
 def is_numeric_dtype(dtype: Any) -> bool:
-    """Say whether a pandas or polars dtype is a dtype of real numbers."""
+    """Return whether a pandas or polars dtype is a dtype of real numbers or booleans."""
     kind = getattr(dtype, "kind", None)
     if kind is not None:
         return kind in "biuf"
@@ -266,7 +269,7 @@ def _object_cells_kind(cells: list[Any]) -> str:
 
 
 def is_decimal_or_fraction(cell: Any) -> bool:
-    """Say whether a cell is a Python ``Decimal`` or ``Fraction``."""
+    """Return whether a cell is a Python ``Decimal`` or ``Fraction``."""
     return type(cell).__module__ in ("decimal", "fractions")
 
 
@@ -279,8 +282,8 @@ def _is_number_text(text: str) -> bool:
 
 
 def _holds_sample_ids(column: TableColumn, columns: Sequence[TableColumn]) -> bool:
-    """Say whether a column contains sample ids: a usual name of ids with words, or with distinct
-    integers beside a column of vectors."""
+    """Return whether a column contains sample ids: a usual name of ids with words, or with distinct
+    integers beside a column of vectors. ``columns``: all columns of the table."""
     if not ID_COLUMN_NAME.fullmatch(str(column.name)):
         return False
     if column.kind in (WORDS_KIND, NUMERALS_KIND):
@@ -303,7 +306,8 @@ def _find_column(columns: Sequence[TableColumn], name: str, title: str) -> Table
 
 
 def _has_named_index(frame: Any) -> bool:
-    """Say whether the index of a pandas DataFrame contains sample names, not only row numbers."""
+    """Return whether the index of a pandas DataFrame contains sample names, not only row
+    numbers."""
     if not hasattr(frame, "iloc"):
         return False
     index = frame.index
@@ -327,8 +331,8 @@ def _ids_from_column(column: TableColumn, title: str, data: Any) -> tuple[Hashab
 def _warn_unused_columns(
     title: str, vector_column: TableColumn, other_columns: Sequence[TableColumn]
 ) -> None:
-    """Warn about columns omitted beside the vectors; ``ValueError`` if omitted columns may be
-    features."""
+    """Warn about columns omitted beside the vectors; raise ``ValueError`` if omitted columns may be
+    features. ``title``: the table in messages."""
     features = [
         c
         for c in other_columns
@@ -396,8 +400,12 @@ def _vectors_from_polars(values: Any, name: Any, title: str, data: Any) -> np.nd
 
 
 def _common_vector_length(lengths: np.ndarray, name: Any, title: str, data: Any) -> int:
-    """Return the common length of all vectors; ``ValueError`` if lengths differ, or if a vector is
-    missing (length -1). ``name``: the column, None if ``data`` is a single column."""
+    """Return the common length of all vectors; raise ``ValueError`` if lengths differ, or if a
+    vector is missing.
+
+    ``lengths``: the length of the vector of each row, -1 for a missing vector. ``name``: the column
+    of the table ``data``; None if ``data`` is a single column.
+    """
     location = title if name is None else f"{title}: column {name!r}"
     if not lengths.size or not lengths.any():
         raise ValueError(f"{location} has no numbers")
@@ -423,7 +431,10 @@ def _common_vector_length(lengths: np.ndarray, name: Any, title: str, data: Any)
 
 
 def _drop_missing_rows_code(data: Any, name: Any) -> str:
-    """Return the code to drop rows without a vector from a table or a single column."""
+    """Return the code, as text, to drop rows without a vector; the code calls the data X.
+
+    ``name``: the column of the table ``data``; None if ``data`` is a single column.
+    """
     if name is None:
         methods = {"iloc": "dropna", "drop_null": "drop_null"}
         return f"X.{next((m for a, m in methods.items() if hasattr(data, a)), 'drop_nulls')}()"
@@ -433,8 +444,11 @@ def _drop_missing_rows_code(data: Any, name: Any) -> str:
 
 
 def _select_length_code(data: Any, name: Any, length: int) -> str:
-    """Return the code to select the rows with vectors of this length from a table or a single
-    column."""
+    """Return the code, as text, to select the rows with vectors of a length; the code calls the
+    data X.
+
+    ``name``: the column of the table ``data``; None if ``data`` is a single column.
+    """
     column_code = "X" if name is None else f"X[{name!r}]"
     if hasattr(data, "iloc"):
         return f"X[{column_code}.map(len) == {length}]"
@@ -467,8 +481,8 @@ def _drop_frame_column(frame: Any, name: Any) -> Any:
 
 
 def _as_frame(data: Any) -> Any:
-    """Convert a pyarrow Table to a pandas DataFrame with vectors still stored by pyarrow; return
-    another table unchanged."""
+    """Return a pyarrow Table as a pandas DataFrame with vectors still stored by pyarrow; another
+    table unchanged."""
     if not _is_arrow(data):
         return data
     pandas = import_optional("pandas")

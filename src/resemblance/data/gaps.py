@@ -37,8 +37,8 @@ def describe_gaps(gaps: np.ndarray) -> str:
 
 
 def describe_trial_gaps(gaps: np.ndarray) -> str:
-    """Return :func:`describe_gaps` for labelled trials; if most trials are complete, also return
-    the code that drops incomplete trials with their labels."""
+    """Return :func:`describe_gaps` for labelled trials, (n_trials, d); if at most half of the
+    trials have gaps, also the code that drops these trials with their labels."""
     description, count = describe_gaps(gaps), int(gaps.any(axis=1).sum())
     if 2 * count > len(gaps):
         return description
@@ -52,7 +52,8 @@ def describe_trial_gaps(gaps: np.ndarray) -> str:
 def count_trials_with_gaps(
     caller: str, title: str, gaps: np.ndarray, consequence: str = MEAN_OVER_FINITE_TRIALS
 ) -> str:
-    """Return the number of trials with NaN, and the consequence."""
+    """Return a sentence with the number of trials with NaN, and the consequence. ``gaps``: True for
+    missing entries, (n_trials, d)."""
     count = int(gaps.any(axis=1).sum())
     return f"{caller}: {count} of {len(gaps)} trials of {title} have NaN; {consequence}"
 

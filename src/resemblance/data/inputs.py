@@ -67,9 +67,10 @@ def as_labeled_array(
 ) -> LabeledArray:
     """Return a user's data as an array of real numbers with sample ids and feature names.
 
-    ``title`` is the name of the data in errors. ``ids``: the sample ids, by default from the data.
-    ``column``, and ``ids`` if it is a word, name columns of a table. Raises ``ValueError`` with a
-    remedy for data other than arrays, and for values other than real numbers.
+    ``data``: an array, a table, a mapping from ids to vectors, or anything ``numpy.asarray``
+    understands. ``title``: the data in errors. ``ids``: the sample ids, or the column of a table
+    with the ids; by default from the data. ``column``: the column of a table with the vectors.
+    Raises ``ValueError`` with a remedy for other data, and for values other than real numbers.
     """
     is_named = column is not None or isinstance(ids, str)
     if type(data) is np.ndarray and data.dtype.kind in "biuf" and not is_named:
@@ -111,8 +112,8 @@ def _holds_real_numbers(array: Array) -> bool:
 
 
 def validated_name(name: Any) -> str:
-    """Return the name of a representation, "" for None; ``ValueError`` for another type, such as a
-    list of ids."""
+    """Return the name of a representation, "" for None; raise ``ValueError`` for another type, such
+    as a list of ids."""
     if name is None:
         return ""
     if not isinstance(name, str):
@@ -124,8 +125,8 @@ def validated_name(name: Any) -> str:
 
 
 def as_read_only(array: Array) -> Array:
-    """Return a read-only view, because a measure that writes to an array would change the data of
-    the next measure."""
+    """Return a read-only view of a NumPy array, because a measure that writes to an array would
+    change the data of the next measure; an array of another library unchanged."""
     if isinstance(array, np.ndarray):
         array = array.view()
         array.flags.writeable = False
@@ -133,11 +134,11 @@ def as_read_only(array: Array) -> Array:
 
 
 def sample_order(data: Any, title: str) -> SampleOrder:
-    """Return the samples from the index of a table or from the first coordinate of a DataArray;
+    """Return the sample ids from the index of a table or from the first coordinate of a DataArray;
     None for other data, and without such a coordinate.
 
-    An index 0, 1, ..., n - 1 does not name samples and becomes a range. Raises ``ValueError`` for
-    an index with missing values.
+    An index 0, 1, ..., n - 1 does not name samples and becomes ``range(n)``. Raises ``ValueError``
+    for an index with missing values; ``title``: the data in the message.
     """
     if hasattr(data, "iloc"):
         index = data.index
@@ -194,7 +195,8 @@ def _to_python_id(value: Any) -> Any:
 
 
 def check_array_shape(title: str, array: Array, order: SampleOrder, features: FeatureNames) -> None:
-    """Raise ``ValueError``, with a remedy, for a shape, ids or feature names that do not fit."""
+    """Raise ``ValueError``, with a remedy, for a shape other than (n, d), and for ids or feature
+    names that do not fit the shape. ``order``: the ids, or None."""
     if array.ndim == 1 and not len(array):
         raise ValueError(f"{title} is empty: shape {tuple(array.shape)}")
     if array.ndim != 2:
@@ -228,10 +230,11 @@ def stimulus_of_each_row(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]
 
 def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: SampleOrder) -> None:
     """Raise ``ValueError`` if the ids show that x and y differ in samples or in the order of
-    samples.
+    samples; None, for unknown ids, passes.
 
-    Rows without names, numbered 0, 1, ..., may belong to any samples, unless the ids of the other
-    side are the same numbers in another order.
+    ``caller``, ``x``, ``y``: the function and the two sides in messages. Rows without names,
+    numbered 0, 1, ..., may belong to any samples, unless the ids of the other side are the same
+    numbers in another order.
     """
     if x_ids is None or y_ids is None or tuple(x_ids) == tuple(y_ids):
         return
@@ -278,14 +281,15 @@ def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: S
 
 
 def check_label_order(caller: str, x: str, x_ids: SampleOrder, **labels: Any) -> None:
-    """Raise ``ValueError`` for labels, given by role, with an index of other samples than x or in
-    another order."""
+    """Raise ``ValueError`` for labels with an index of other samples than ``x_ids``, or in another
+    order. ``caller``, ``x``: the function and the side in messages. ``labels``: by the name of the
+    argument."""
     for role, values in labels.items():
         check_sample_order(caller, x, x_ids, f"{role}=", sample_order(values, f"{role}="))
 
 
 def is_single_input(data: Any) -> bool:
-    """Say whether data are a single array, table, file or model, not a collection."""
+    """Return whether data are a single array, table, file or model, not a collection."""
     if isinstance(data, str | Path | bytes):
         return True
     if any(hasattr(data, name) for name in ("__array__", "column_names", "named_modules")):
@@ -294,7 +298,7 @@ def is_single_input(data: Any) -> bool:
 
 
 def holds_named_arrays(data: Any) -> bool:
-    """Say whether data are a list of pairs (name, array)."""
+    """Return whether data are a list of pairs (name, array)."""
     return isinstance(data, list | tuple) and bool(data) and all(map(_is_named_array, data))
 
 
@@ -304,7 +308,7 @@ def _is_named_array(entry: Any) -> bool:
 
 
 def sample_count_hint(n: int, m: int) -> str:
-    """Return advice for an error about different numbers of samples, n and m.
+    """Return advice, as the end of an error message, about different numbers of samples, n and m.
 
     If the larger number is a multiple of the smaller, the text says that the rows may be trials of
     the same samples, and advises to average the trials or to repeat the samples. Otherwise, and if
@@ -323,8 +327,11 @@ def transposition_hint(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
     """Return a hint for an error about numbers of rows, if the shapes x and y look transposed; else
-    "". If either of the two may be transposed, the hint names the side with fewer rows than
-    columns."""
+    "".
+
+    ``names``: the two sides in the hint. If either of the two may be transposed, the hint names the
+    side with fewer rows than columns.
+    """
     are_both = x[1] == y[1] > max(x[0], y[0])
     fits = {"both": are_both, names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
     if x == y[::-1]:
@@ -336,8 +343,8 @@ def transposition_hint(
 def row_count_hint(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
-    """Return the hints for an error about arrays with different numbers of rows: trials of the same
-    samples, and transposed arrays."""
+    """Return the hints for an error about arrays with different numbers of rows, from the shapes x
+    and y: trials of the same samples, and transposed arrays; "" without a hint."""
     trials = "" if x == y[::-1] else sample_count_hint(x[0], y[0])
     return trials + transposition_hint(x, y, names)
 
@@ -387,7 +394,7 @@ def _stack_object_rows(array: np.ndarray, title: str) -> np.ndarray:
 
 
 def _conversion_remedy(array: Array) -> str:
-    """Return a remedy for values other than real numbers."""
+    """Return a remedy, as text with code, for an array with values other than real numbers."""
     if "complex" in str(array.dtype):
         return "take abs(X), or X.real and X.imag side by side"
     if getattr(array.dtype, "names", None):
@@ -464,10 +471,11 @@ def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
 
 
 def _are_shuffled_ranges(values: np.ndarray, are_whole: np.ndarray) -> np.ndarray:
-    """Say of each column whether the column contains consecutive integers in any order, (d,).
+    """Return, for each column of ``values`` (n, d), whether the column contains consecutive
+    integers in any order: (d,).
 
-    If all columns do, the columns are ranks, not row numbers, and the result is False for all
-    columns.
+    ``are_whole``: whether each column has whole numbers only, (d,). If all columns are such ranges,
+    the columns are ranks, not row numbers, and the result is False for all columns.
     """
     n = len(values)
     with np.errstate(invalid="ignore"):
@@ -477,7 +485,8 @@ def _are_shuffled_ranges(values: np.ndarray, are_whole: np.ndarray) -> np.ndarra
 
 
 def _is_id_column(name: Any, column: np.ndarray) -> bool:
-    """Say whether a column has a usual name of row numbers and a distinct integer in each row."""
+    """Return whether a column has a usual name of row numbers and a distinct integer in each
+    row."""
     if (
         not NUMERIC_ID_COLUMN_NAME.fullmatch(str(name))
         or not np.isfinite(column).all()

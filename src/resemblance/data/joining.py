@@ -94,10 +94,11 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
 
 
 def _nan_condition_means(x: Representation, rows: Sequence[np.ndarray]) -> Array:
-    """Return the mean of each condition over the trials with a number; NaN if no trial has a
-    number.
+    """Return the mean of each condition over the trials with a number, (conditions, d); NaN if no
+    trial has a number.
 
-    ``rows``: the trials of each condition. Warns if only some trials of a condition have a number.
+    ``rows``: the positions of the trials of each condition. Warns if only some trials of a
+    condition have a number.
     """
     values = as_float64(to_numpy(detach(x.array)))
     if np.isinf(values).any():
@@ -121,9 +122,9 @@ def align_columns(
     """Return the representations with the columns of equal names in the order of the first
     representation.
 
-    If the names only number the columns, and the representations differ in the order of numbers,
-    the columns are sorted by number. ``is_one_model``: column i is the same coordinate in all
-    representations.
+    ``caller``: the function in errors. If the names only number the columns, and the
+    representations differ in the order of numbers, the columns are sorted by number.
+    ``is_one_model``: column i is the same coordinate in all representations.
 
     Raises ``ValueError`` if only some names are equal; for one model also if the names differ, or
     if a representation without names meets numbers that are out of order.
@@ -160,8 +161,8 @@ def align_columns_to(
 
 
 def reorder_columns(x: Representation, order: Sequence[int], order_name: str) -> Representation:
-    """Return the representation with the columns in another order; ``order_name`` describes the
-    order in caveats."""
+    """Return a new representation with the columns at the positions ``order``; ``order_name``
+    describes the order in caveats."""
     y = copy(x)
     y.source = x.xp.take(x.source, as_array_like(np.asarray(order), x.source), axis=1)
     y.features = None if x.features is None else tuple(x.features[i] for i in order)

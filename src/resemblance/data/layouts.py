@@ -167,8 +167,9 @@ def from_maps(
 
 
 def map_positions(X: Array, size: tuple[int, int] | None = None) -> Array:
-    """Return maps (n, channels, height, width), optionally resized, with a row for each position,
-    (n * height * width, channels)."""
+    """Return maps (n, channels, height, width) with a row for each position, (n * height * width,
+    channels), sample by sample and row by row of the map. ``size``: (height, width) to resize to
+    first; None for no change."""
     X = _resize_maps(X, size)
     n, channels, height, width = X.shape
     channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
@@ -182,7 +183,9 @@ def _resize_maps(X: Array, size: tuple[int, int] | None) -> Array:
 
 
 def pool_maps(X: Array, pool: MapPool) -> Array:
-    """Return the mean or maximum of maps over positions, or all values side by side."""
+    """Return the mean or maximum of maps (n, channels, height, width) over positions, (n,
+    channels); with ``pool="flatten"`` all values, (n, channels * height * width). "positions" is
+    not supported."""
     if pool == "flatten":
         return _flatten_samples(X)
     xp, axes = namespace(X), (2, 3)
@@ -284,8 +287,10 @@ def _in_order_of_axes(
     """Return a DataArray with axes in the order of the roles, using the names of the dimensions;
     other data unchanged.
 
-    A single unknown name gets the only missing role. Raises ``ValueError`` if several names are
-    unknown and a known name is in the position of another role.
+    ``title``: "X" or "mask"; a mask has only the first two roles. ``roles``: the usual names of
+    dimensions by role, in the order of the axes. A single unknown name gets the only missing role.
+    Raises ``ValueError`` if several names are unknown and a known name is in the position of
+    another role.
     """
     dims = getattr(data, "dims", None)
     order = list(roles) if title == "X" else list(roles)[:2]  # a mask has no features
@@ -318,8 +323,11 @@ def _role_of(dimension: str, roles: Mapping[str, Sequence[str]]) -> str | None:
 def _check_layout(
     data: Any, name: str, function: str, layout: str, dimensions: int
 ) -> tuple[Array, str]:
-    """Return the data as an array, and the name, by default of the file. Raises ``ValueError`` for
-    an empty array or another number of dimensions; the message has ``function`` and ``layout``."""
+    """Return the data as an array, and the name, by default of the file.
+
+    ``dimensions``: the required number of axes. Raises ``ValueError`` for an empty array or another
+    number of axes; the message has ``function`` and ``layout``.
+    """
     is_path = isinstance(data, str | Path)
     data = _stack_samples(data, function, dimensions)
     X = read_array(open_npy(npy_path(data)) if is_path else data, name)
@@ -340,7 +348,8 @@ def _check_layout(
 
 def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
     """Return a list with an array of ``dimensions - 1`` axes for each sample as one array; other
-    data unchanged. Raises ``ValueError`` for maps of several shapes."""
+    data unchanged. For ``function`` "from_maps", raises ``ValueError`` for maps of several
+    shapes."""
     if not isinstance(data, list | tuple) or not data:
         return data
     shapes = [tuple(getattr(sample, "shape", ())) for sample in data]
@@ -361,7 +370,8 @@ def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
 
 
 def _token_mask(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
-    """Return the mask as booleans, shape (n, tokens), with at least one real token in each row."""
+    """Return the mask as booleans, (n, tokens), with at least one real token in each row; raise
+    ``ValueError`` for other masks. ``ids``: the samples in messages."""
     flags = to_numpy(read_array(mask, "mask"))
     if flags.shape != tuple(X.shape[:2]):
         raise ValueError(
@@ -419,8 +429,8 @@ def _validated_map_size(size: Any) -> tuple[int, ...]:
 
 
 def _apply_in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Apply a function of samples to blocks of samples, in the precision of computation, and
-    concatenate the results."""
+    """Return ``function(*blocks)`` for blocks of samples, in the precision of computation, with the
+    results concatenated along the samples. Only the first array is converted to this precision."""
     xp, precision, results = namespace(arrays[0]), working_precision(arrays[0]), []
     n = arrays[0].shape[0]
     for start in range(0, n, SAMPLES_PER_BLOCK):
@@ -468,7 +478,8 @@ def _adaptive_average_pool(X: Array, height: int, width: int) -> Array:
 
 
 def _average_pool_last_axis(X: Array, bins: int) -> Array:
-    """Return means over ``bins`` adjacent, possibly overlapping segments of the last axis."""
+    """Return means over ``bins`` adjacent, possibly overlapping segments of the last axis, (...,
+    bins)."""
     xp, length = namespace(X), X.shape[-1]
     stretches = [(i * length // bins, -(-(i + 1) * length // bins)) for i in range(bins)]
     return xp.stack([xp.mean(X[..., start:stop], axis=-1) for start, stop in stretches], axis=-1)

@@ -27,10 +27,10 @@ class VectorRows(NamedTuple):
 def stack_mapping(data: Any, title: str, *, has_ids: bool = False) -> VectorRows | None:
     """Return the vectors of a mapping from ids to vectors; None for other data.
 
-    ``has_ids``: the caller passes ids, so the entries are samples. Raises ``ValueError`` for
-    vectors of different lengths, for rows of a table (1, d), and for words that may be column
-    names: fewer than ten words with vectors at least three times as long as the number of words, or
-    any number of words with vectors at least ten times as long.
+    ``title``: the data in errors. ``has_ids``: the caller passes ids, so the entries are samples.
+    Raises ``ValueError`` for vectors of different lengths, for rows of a table (1, d), and for
+    words that may be column names: fewer than ten words with vectors at least three times as long
+    as the number of words, or any number of words with vectors at least ten times as long.
     """
     if not isinstance(data, Mapping) or not data or hasattr(data, "dims"):
         return None
@@ -60,7 +60,8 @@ def stack_mapping(data: Any, title: str, *, has_ids: bool = False) -> VectorRows
 
 
 def _check_no_columns(names: tuple[str, ...], length: int, title: str) -> None:
-    """Raise ``ValueError`` for few names with long vectors: the names may be samples or columns."""
+    """Raise ``ValueError`` for few names with long vectors: the names may be samples or columns.
+    ``length``: of the vectors."""
     n = len(names)
     if n == 1 or length < (LONGER if n < FEW else MUCH_LONGER) * n:
         return
@@ -106,7 +107,7 @@ def list_problem(data: Any) -> str:
 
 def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> str:
     """Return the possible meanings of a list of two-dimensional arrays, with a remedy for each
-    meaning."""
+    meaning, as text. ``join``: the code that joins the arrays by rows."""
     stack, axis = ("torch.stack", "dim") if are_tensors else ("np.stack", "axis")
     heights, widths = {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
     if len(widths) == 1:

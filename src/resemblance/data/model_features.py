@@ -120,7 +120,8 @@ def check_map_shapes(title: str, maps: Any, widths: Mapping[str, int]) -> None:
 
 
 def _format_trait(name: str, value: Any) -> str:
-    """Return a trait as a few words: the keys of a mapping, the beginning of a long text."""
+    """Return the name and the value of a trait: "name value", cut if long, or "name (key, key)" for
+    a mapping."""
     if isinstance(value, Mapping):
         return f"{name} ({list_names(value, MAX_LISTED_TRAITS)})"
     text = f"{name} {value}"

@@ -231,7 +231,7 @@ class Representation:
             }
 
     def _forget_changed_values(self) -> None:
-        """Drop all cached values if the data changed since the last call of this method.
+        """Drop all cached values, in place, if the data changed since the last call of this method.
 
         Raises ``ValueError`` if the file of the representation changed.
         """
@@ -336,15 +336,15 @@ def as_representation(data: Any, name: str = "") -> Representation:
 def replace_rows(
     x: Representation, source: Array, ids: Sequence[Hashable] | None = None
 ) -> Representation:
-    """Return a representation of other rows with the same name and features; ids only if ``ids`` is
-    given, and nothing cached."""
+    """Return a new representation of the rows ``source`` with the name and features of x; ids only
+    if ``ids`` is given, and nothing cached."""
     y = Representation(source, x.name, ids=ids, features=x.features, dtype=x.requested_dtype)
     y.signed, y.column_order, y.is_sorted = x.signed, x.column_order, x.is_sorted
     return y
 
 
 def without_gradient(x: Representation) -> Representation:
-    """Return the representation itself, or a copy without gradients if gradients are recorded."""
+    """Return x itself, or a new representation without gradients if gradients are recorded."""
     if not records_gradient(x.source):
         return x
     return replace_rows(x, detach(x.source), x.ids)
@@ -431,17 +431,20 @@ def _cached_function(
 
 
 def store_value(x: Representation, function: Callable[..., T], value: T, *args: Any) -> None:
-    """Cache the value of an intermediate that another function has computed together with the
-    values of other representations; ``args`` are the arguments of the intermediate. A value that is
-    already cached stays."""
+    """Cache the value of the intermediate ``function`` that another function has computed together
+    with the values of other representations.
+
+    ``args``: the arguments of the intermediate after the representation. A value that is already
+    cached stays.
+    """
     key = function.make_key(*args)  # type: ignore[attr-defined]
     with x._lock:
         x._cache.setdefault(key, value)
 
 
 def keep_while_small(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Mark a slow intermediate: ``clear_cache`` keeps a value that takes less memory than
-    ``stays_below`` times the array in the precision of computation."""
+    """Return a decorator that marks a slow intermediate: ``clear_cache`` keeps a value that takes
+    less memory than ``stays_below`` times the array in the precision of computation."""
 
     def mark(function: Callable[P, T]) -> Callable[P, T]:
         function.stays_below = stays_below  # type: ignore[attr-defined]
@@ -457,8 +460,8 @@ _current_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, A
 
 @contextmanager
 def pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
-    """Cache the intermediates shared by the measures of a pair inside this block, and yield the
-    cache."""
+    """Cache the intermediates shared by the measures of a pair inside the ``with`` block, and yield
+    the cache. A nested block for the same pair shares the cache."""
     current = _current_pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
         yield current[2]  # a nested call by a measure shares the intermediates of the pair
@@ -540,7 +543,7 @@ def working_value_blocks(x: Representation) -> Iterator[Array]:
 
 
 def needs_copy(x: Representation) -> bool:
-    """Say whether the values need a copy of the source in another precision or memory layout."""
+    """Return whether the values need a copy of the source in another precision or memory layout."""
     if isinstance(x.source, np.ndarray):
         return bool(x.source.dtype != x.dtype or not x.source.flags.c_contiguous)
     has_layout = is_torch(x.source) and not x.source.is_contiguous()
@@ -548,19 +551,19 @@ def needs_copy(x: Representation) -> bool:
 
 
 def is_large_array(x: Representation) -> bool:
-    """Say whether, judged by the shape, blocks of rows should replace a copy of all values."""
+    """Return whether, judged by the shape, blocks of rows should replace a copy of all values."""
     is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
     return is_plain and (math.prod(x.shape) >= MIN_LARGE_VALUES or _FORCED_LARGE.get())
 
 
 def force_large_arrays(large: bool) -> AbstractContextManager[None]:
-    """Inside this context, if ``large``, treat small arrays as large arrays, to see the
+    """Return a context in which, if ``large``, small arrays count as large arrays, to see the
     intermediates of large arrays."""
     return context_value(_FORCED_LARGE, large)
 
 
 def is_transient(x: Representation) -> bool:
-    """Say whether the values are a large copy of the source, recreated for every use instead of
+    """Return whether the values are a large copy of the source, recreated for every use instead of
     cached.
 
     A cached copy would take as much memory as all other cached arrays together.
@@ -612,7 +615,7 @@ def data_key(x: Representation) -> str:
 
 
 def unify_keys(representations: Sequence[Representation], *, portable: bool = False) -> None:
-    """Give representations with equal data the same key.
+    """Give representations with equal data the same key, in place.
 
     ``portable``: all keys become fingerprints, under which scores are saved. Otherwise arrays on an
     accelerator are compared there, if their shapes and a few values are equal.
@@ -700,13 +703,15 @@ def representation_title(x: Representation | str) -> str:
 
 
 def read_array(data: Any, name: str = "") -> Array:
-    """Return ``data`` as an array; ``ValueError`` unless the values are real numbers."""
+    """Return ``data`` as an array; raise ``ValueError`` unless the values are real numbers.
+    ``name``: the data in messages."""
     return as_labeled_array(data, representation_title(name)).array
 
 
 def check_same_samples(caller: str, x: Representation, y: Representation) -> None:
     """Raise ``ValueError`` if the ids of two representations differ or are in another order, and if
-    one representation has no ids and the package sorted the rows of the other representation."""
+    one representation has no ids and the package sorted the rows of the other representation.
+    ``caller``: the function in messages."""
     if x.order is None and y.order is None:
         return
     titles = [

@@ -42,8 +42,8 @@ ID_SPELLINGS: Mapping[Callable[[Hashable], str], str] = {
 
 
 def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bool:
-    """Say whether the ids are integers from two slices of a table: no id is on both sides, or the
-    ids count up by 1 from different starts."""
+    """Return whether the ids are integers from two slices of a table: no id is on both sides, or
+    the ids count up by 1 from different starts."""
     if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*x_ids, *y_ids)):
         return False
     numbers = [np.array(values) for values in (x_ids, y_ids)]
@@ -53,7 +53,7 @@ def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bo
 
 def id_spelling_hint(x_ids: Sequence[Hashable] | None, y_ids: Sequence[Hashable] | None) -> str:
     """Return a hint for an error about ids without a match, if the two sides spell the same ids
-    differently; else ""."""
+    differently; else "". None stands for unknown ids."""
     for form, call in ID_SPELLINGS.items():
         ids_by_form = {form(i): i for i in y_ids or ()}
         x_id = next((i for i in x_ids or () if ids_by_form.get(form(i), i) != i), None)
@@ -65,7 +65,10 @@ def id_spelling_hint(x_ids: Sequence[Hashable] | None, y_ids: Sequence[Hashable]
 
 def check_not_sorted_by_ids(caller: str, x: str, ids: Sequence[Hashable], y: str) -> None:
     """Raise ``ValueError`` for rows y without ids if the package sorted the rows of x by ``ids``,
-    unless the ids are 0, 1, ..., n - 1."""
+    unless the ids are 0, 1, ..., n - 1.
+
+    ``caller``, ``x``, ``y``: the function and the two sides in messages. ``ids``: the ids of x.
+    """
     if tuple(ids) != tuple(range(len(ids))):
         raise ValueError(
             f"{caller}: {y} has no ids, and the rows of {x} were sorted: "
