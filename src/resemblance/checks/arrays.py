@@ -49,7 +49,7 @@ def array_library_checks() -> dict[str, CheckFunction]:
 
 @lru_cache(maxsize=1)
 def inputs_with_values(trial: CheckContext) -> list[tuple[tuple[Any, ...], float]]:
-    """Return pairs (inputs, value) for inputs of several shapes; leave out inputs without a
+    """Return pairs (inputs, value) for generic inputs of several shapes; leave out inputs without a
     value."""
     pairs = (
         (inputs, call_outcome(trial.entry, *map(copy_if_array, inputs)).value)
@@ -180,7 +180,7 @@ def _directional_derivative(
     trial: CheckContext, pair: Any, side: int
 ) -> tuple[float, float] | None:
     """Return the derivative of one side of a pair (0 for X, 1 for Y) in a random direction, and the
-    difference quotient; None if the value has no gradient."""
+    difference quotient; None if the value has no gradient. ``pair``: the arrays X and Y."""
     import torch
 
     step = pair[side].std() * generator(side, "direction").standard_normal(pair[side].shape)

@@ -187,7 +187,8 @@ def _is_most_similar(trial: CheckContext, value: float) -> bool:
 
 
 def _with_offset(inputs: tuple[Any, ...], columns: slice, offset: float) -> tuple[Any, ...]:
-    """Return the inputs, with an offset added to some columns of all feature arrays."""
+    """Return the inputs, with an offset added to the columns ``columns`` in copies of all feature
+    arrays; other inputs are returned unchanged."""
     shifted = tuple(a.copy() if is_matrix(a) else a for a in inputs)
     for array in shifted:
         if is_matrix(array):
@@ -284,9 +285,9 @@ def takes_every_parameter_choice(trial: CheckContext) -> CheckResult:
 
 
 def _parameter_choices(trial: CheckContext) -> Iterator[dict[str, Any]]:
-    """Yield mappings {name: choice}, one for each choice of each parameter; the current value for a
-    parameter without choices. Labels, and parameters that a current value excludes, are left
-    out."""
+    """Yield mappings {name: choice}, one for each choice of each parameter; for a parameter without
+    choices, one with the current value. Labels, and parameters that a current value excludes, are
+    left out."""
     m = trial.entry
     hints, values = typing.get_type_hints(m.function), {**m.defaults, **dict(m.parameters)}
     given = [names for by, names in m.excludes.items() if values[by] is not None]
@@ -315,7 +316,11 @@ def _reload_from_user_file(
     restore: Callable[..., Any], module: str, name: str, parameters: Any, file: str | None
 ) -> Any:
     """Return the measure as a worker process restores it: from the user's file, run under a new
-    module name, which is forgotten afterwards."""
+    module name, which is forgotten afterwards.
+
+    ``restore``: the function of the pickle. ``module``: the new module name. ``name``,
+    ``parameters``, ``file``: the further arguments of ``restore``.
+    """
     try:
         return restore(module, name, parameters, file)
     finally:

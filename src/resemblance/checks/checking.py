@@ -132,8 +132,8 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
 
 
 def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -> Iterator[Outcome]:
-    """Yield the outcome of each check; stop after the first outcome if generic data give no number.
-    An error in a check is a failure."""
+    """Yield the outcome of each check, in order; stop after the first outcome if generic data give
+    no number. An error in a check is a failure. ``checks``: by name."""
     forget_values()
     for name, check in checks.items():
         try:
@@ -162,7 +162,7 @@ def generic_data(trial: CheckContext) -> CheckResult:
 
 def hostile_data(trial: CheckContext, *, group: str) -> CheckResult:
     """Check that the hostile data of a group give a number in the range, or a refusal with the
-    reason."""
+    reason. ``group``: a key of ``HOSTILE_GROUPS``."""
     faults = []
     for case in HOSTILE_GROUPS[group]:
         if isinstance(trial.entry, Statistic):

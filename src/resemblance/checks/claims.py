@@ -66,8 +66,8 @@ def claim_checks(measure: Measure) -> dict[str, CheckFunction]:
 
 
 def declaration(trial: CheckContext, outcomes: Iterable[Outcome]) -> str:
-    """Return the decorator for a plain function, as text, with the properties that hold in the
-    outcomes of the checks."""
+    """Return the decorator for a plain function, as text, with the properties that hold.
+    ``outcomes``: of all checks of the function."""
     m, held = trial.entry, {o.check for o in outcomes if o.claimed == UNKNOWN_CLAIM and o.holds}
     invariances = {n for n in INVARIANCES if f"invariant to {n.replace('_', ' ')}" in held}
     needed = [n for n in INVARIANCES if n in invariances - _implied_by_others(n, invariances)]
@@ -92,7 +92,8 @@ def _implied_by_others(name: str, names: Set[str]) -> set[str]:
 
 
 def _fitting_range(trial: CheckContext) -> tuple[float, float]:
-    """Return the narrowest range of ``SAFE_RANGES`` with all values of generic pairs."""
+    """Return the narrowest range of ``SAFE_RANGES`` with all values of generic pairs, (low,
+    high)."""
     replies = partner_outcomes(trial, trial.entry.range)
     values = [reply.value for _, _, reply in replies if np.isfinite(reply.value)]
     return next(
@@ -233,9 +234,9 @@ def compare_claim_to_behavior(
 ) -> CheckResult:
     """Return the outcome of a claim, or of a missing claim.
 
-    ``change``: returns a counterexample to the property in words, or "". If small data show no
-    change, wide data decide about a missing claim, and about a claim if the small data are no wider
-    than a parameter.
+    ``change``: a function that returns a counterexample to the property in words, or "". If small
+    data show no change, wide data decide about a missing claim, and about a claim if the small data
+    are no wider than a parameter.
     """
     counterexample = change(trial)
     if not counterexample and not (is_claimed and trial.most < trial.features):
@@ -247,8 +248,8 @@ def compare_claim_to_behavior(
 
 
 def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckResult:
-    """Check that the hostile pairs named in ``cases`` have the value of the generic pair that they
-    are scaled from."""
+    """Check that the hostile pairs named in ``cases`` have the value of the generic pair from which
+    the hostile pairs are scaled."""
     value_before = hostile_outcome(trial, "generic").value
     for case in cases:
         reply = hostile_outcome(trial, case)
@@ -262,9 +263,10 @@ def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckRes
 
 def _claim_result(is_claimed: bool, counterexample: str, is_declared: bool = True) -> CheckResult:
     """Return the outcome of a claim, which one counterexample refutes, or of a missing claim, which
-    fails without a counterexample ("").
+    fails without a counterexample. ``counterexample``: in words, "" for none.
 
-    For a plain function, the outcome is True or None: whether the property holds.
+    For a plain function (``is_declared`` is False), ``holds`` of the outcome is True or None:
+    whether the property holds.
     """
     if not is_declared:
         return UNKNOWN_CLAIM, None if counterexample else True, counterexample or UNCLAIMED_HINT
@@ -278,8 +280,8 @@ def _claim_text(is_claimed: bool) -> str:
 
 
 def equation(expression: str, value_after: float, value_before: float, seed: int) -> str:
-    """Return a counterexample in words: the expression with its value, or "is refused" for NaN, and
-    m(X, Y)."""
+    """Return a counterexample in words: the expression with the value ``value_after``, or "is
+    refused" for NaN, and m(X, Y) with ``value_before``."""
     value = "is refused" if np.isnan(value_after) else f"= {value_after:.6g}"
     return f"{expression} {value}, m(X, Y) = {value_before:.6g} (seed {seed})"
 
@@ -328,9 +330,10 @@ def partner_outcomes(
     trial: CheckContext, claimed_range: tuple[float, float]
 ) -> list[tuple[int, str, CallOutcome]]:
     """Return (seed, name of the partner, outcome of the call) for X with related, unrelated and
-    opposite partners, X itself first.
+    opposite partners, for each seed X itself first.
 
-    Several checks share the cached outcomes. ``claimed_range`` decides which outcomes are faults.
+    Several checks share the cached outcomes. ``claimed_range`` is part of the key of the cache: the
+    range decides which outcomes are faults.
     """
     return [
         (seed, name, call_outcome(trial.entry, x.copy(), partner.copy()))

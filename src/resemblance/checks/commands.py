@@ -153,8 +153,8 @@ class CommandTrial:
 
     @contextmanager
     def in_copy(self) -> Iterator[None]:
-        """Change to a temporary copy of the folder inside the block; to an empty folder without a
-        folder."""
+        """Change to a temporary copy of the folder inside the ``with`` block; without a folder, to
+        an empty folder."""
         with tempfile.TemporaryDirectory() as place:
             copy = Path(place) / "copy"
             if self.folder is None:
@@ -177,8 +177,9 @@ class CommandTrial:
         is_terminal: bool = False,
         columns: int = TERMINAL_COLUMNS,
     ) -> CommandRun:
-        """Run words in the current folder; return the exit code and the output. The arguments are
-        as in :class:`InterruptibleText`; ``columns`` is the width of the terminal."""
+        """Run the command line ``words`` in the current folder; return the exit code and the
+        output. ``interrupted_at`` and ``is_terminal``: as in :class:`InterruptibleText`.
+        ``columns``: the width of the terminal."""
         count = [0]
         out = InterruptibleText(count, interrupted_at, is_terminal)
         err = InterruptibleText(count, interrupted_at, False)
@@ -347,7 +348,7 @@ def _problem_of_input_as_output(trial: CommandTrial) -> str:
 
 def _problem_of_interrupted_command(trial: CommandTrial) -> str:
     """Interrupt the command at its first write and at half of its writes, then run the command
-    again. Return the first problem, or ""."""
+    again. Return the first problem in words, or ""."""
     whole = trial.result(trial.words)
     for piece in sorted({1, max(1, whole.pieces // 2)}):
         with trial.in_copy():

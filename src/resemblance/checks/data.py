@@ -16,8 +16,8 @@ NOISE = 0.3  # noise of repeats, in units of the data
 
 
 class Triple(NamedTuple):
-    """Three representations on which non-metric distances tend to violate the triangle
-    inequality."""
+    """Three representations on which non-metric distances tend to violate the triangle inequality,
+    with a name for messages."""
 
     name: str
     x: np.ndarray
@@ -46,7 +46,7 @@ def generic_classes(
     n: int = 60, d: int = 6, classes: int = 4, seed: int = 0
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Return a representation (n, d) in classes, without any special symmetry, and a mapping with
-    all further inputs of statistics."""
+    all further inputs of statistics, by the name of the argument."""
     rng = generator(seed, "with classes")
     labels = rng.permutation(np.arange(n) % classes)
     x = rng.standard_normal((classes, d))[labels]
@@ -64,7 +64,7 @@ def generic_classes(
 
 
 def random_classifier(classes: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return random weights (classes, d) and biases (classes,), always the same."""
+    """Return random weights (classes, d) and biases (classes,), in every call the same."""
     rng = generator(0, "classifier")
     return rng.standard_normal((classes, d)), rng.standard_normal(classes)
 
@@ -80,8 +80,8 @@ def generic_labels(n: int) -> tuple[int, ...]:
 
 
 def stimuli(n: int) -> tuple[int, ...]:
-    """Return the number of the stimulus of each of n rows, in a random order. Each stimulus has
-    four repeats, or the next larger number that divides n."""
+    """Return the number of the stimulus of each of n rows, in a random order, in every call the
+    same. Each stimulus has four repeats, or the next larger number of repeats that divides n."""
     repeats = next((r for r in range(REPEATS, n) if n % r == 0), n)
     return tuple(generator(9, "stimuli").permutation(np.arange(n) % (n // repeats)).tolist())
 
@@ -106,8 +106,8 @@ def repeated_pair(
 
 
 def with_repeats(entry: Any, x: Any) -> Any:
-    """Return a representation with the ids of :func:`stimuli`, if the measure reads repeats and the
-    data have no ids. Otherwise return the data unchanged."""
+    """Return a representation of ``x`` with the ids of :func:`stimuli`, if the measure ``entry``
+    reads repeats and the data have no ids. Otherwise return ``x`` unchanged."""
     if getattr(entry, "takes", "") != "repeats":
         return x
     representation = x if isinstance(x, Representation) else Representation(x)

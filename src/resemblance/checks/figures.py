@@ -142,7 +142,8 @@ def _page_position_problems(figure: Any, svgs: list[Element]) -> Problems:
 
 
 def _outside_of_cells(svg: Element) -> Iterator[Element]:
-    """Yield the elements outside transformed groups, so in coordinates of the drawing."""
+    """Yield the elements outside transformed groups: their positions are in coordinates of the
+    drawing."""
     for child in svg:
         if "transform" not in child.attrib:
             yield child
@@ -225,7 +226,8 @@ def _names_painted(figure: Any, ax: Axes) -> list[str]:
 
 
 def _is_short_for(text: str, name: str) -> bool:
-    """Return whether a text is a name, possibly cut at "…", or the layer of model/layer."""
+    """Return whether a text stands for a name: the name, the name cut at "…", or the layer of
+    model/layer."""
     text, name = text.replace(r"\$", "$"), " ".join(name.split())
     pieces = text.split("…")
     return text in (name, name.rpartition("/")[2]) or (
@@ -365,7 +367,9 @@ def _chart_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
 
 
 def _plane_problems(groups: Sequence[Element], lines: Sequence[Any]) -> Problems:
-    """Compare points up to a shift and a scale, because the axes of a plane have no numbers."""
+    """Yield the differences between the points on a page and the points of matplotlib, up to a
+    shift and a scale, because the axes of a plane have no numbers. ``groups``: the SVG groups of
+    the lines."""
     page = np.concatenate([_path_starts(_elements(group, "marks")) for group in groups])
     painted = np.concatenate([line.get_xydata() for line in lines])
     # the vertical axis of a page points down
@@ -462,8 +466,9 @@ NUMBER_CHECKS: Mapping[str, Callable[[Any, Element, Axes], Problems]] = {
 
 
 def _differences(page: Any, painted: Any, what: str) -> Problems:
-    """Yield a sentence if the positions on a page and the positions of matplotlib, in page
-    coordinates, differ in number or by more than ``PIXEL``."""
+    """Yield a sentence if the positions on a page and the positions of matplotlib differ in number
+    or by more than ``PIXEL``. ``page``, ``painted``: in page coordinates, of equal shape. ``what``:
+    the noun of the positions."""
     page, painted = np.array(page, dtype=float), np.array(painted, dtype=float)
     if not page.size == painted.size == 0 and page.shape != painted.shape:
         yield f"{len(page)} {what} on the page, {len(painted)} by matplotlib"
@@ -519,7 +524,8 @@ def _lines_with_marks(ax: Axes) -> list[Any]:
 
 
 def _segments(ax: Axes, width: float) -> np.ndarray:
-    """Return the finite lines of one width in the collections of axes, (n, 2, 2)."""
+    """Return the finite lines of line width ``width`` in the collections of axes, as start and end
+    (x, y): (n, 2, 2)."""
     collection = import_optional("matplotlib.collections").LineCollection
     parts = [c for c in ax.collections if isinstance(c, collection)]
     lines = [s for c in parts if c.get_linewidth()[0] == width for s in c.get_segments()]

@@ -8,15 +8,15 @@ import numpy as np
 
 
 def random_orthogonal_matrix(d: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a random orthogonal matrix."""
+    """Return a random orthogonal matrix (d, d)."""
     return np.linalg.qr(rng.standard_normal((d, d)))[0]
 
 
 def apply_random_transformation(
     x: np.ndarray, invariance: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return x after a random element of the group ``invariance``, a map of the features; every
-    call draws a new element."""
+    """Return a new array: the rows ``x`` (n, d) after a random map of the features from the group
+    with the name ``invariance``, such as "orthogonal"; every call draws a new map."""
     d = x.shape[1]
     linear_map = (
         random_orthogonal_matrix(d, rng)
@@ -38,7 +38,8 @@ def apply_random_transformation(
 def rotate_samples_jointly(
     x: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y after the same random orthogonal map of the samples, which keeps the means."""
+    """Return new arrays (x, y): the arrays (n, d) and (n, e) after the same random orthogonal map
+    of the n samples, which keeps the mean of every column."""
     n = len(x)
     basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0]
     mean, complement = basis[:, :1], basis[:, 1:]

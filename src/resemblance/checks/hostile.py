@@ -52,7 +52,8 @@ NamedPairs = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 class BaseArrays(NamedTuple):
-    """The arrays behind all cases: two related arrays (N, D), and a matrix that mixes columns."""
+    """The arrays behind all cases: two related arrays (samples, features), and the matrix
+    (features, features) that mixes the columns of x."""
 
     x: np.ndarray
     y: np.ndarray
@@ -61,7 +62,7 @@ class BaseArrays(NamedTuple):
 
 def correlated_arrays() -> BaseArrays:
     """Return two related arrays with correlated columns, and the matrix that mixes the columns of
-    x; always the same."""
+    x; the same arrays in every call."""
     rng = generator(0, "hostile")
     mix = rng.standard_normal((HOSTILE_FEATURES, HOSTILE_FEATURES))
     x = rng.standard_normal((HOSTILE_SAMPLES, HOSTILE_FEATURES)) @ mix
@@ -75,15 +76,17 @@ def correlated_arrays() -> BaseArrays:
 
 @lru_cache(maxsize=len(HOSTILE_GROUPS) * 8)
 def hostile_outcome(trial: CheckContext, case: str) -> CallOutcome:
-    """Return the outcome of calling a measure with the hostile pair ``case``. Several checks share
-    the cached outcome."""
+    """Return the outcome of calling the measure of ``trial`` with a hostile pair, with few starts
+    of a search. ``case``: a key of :func:`hostile_pairs`. Several checks share the cached
+    outcome."""
     entry = trial.with_few_starts().entry
     return call_outcome(entry, *(trial.suited(a.copy()) for a in hostile_pairs()[case]))
 
 
 @cache
 def hostile_pairs() -> NamedPairs:
-    """Return all hostile pairs, by the name of the problem, as read-only arrays."""
+    """Return all hostile pairs (X, Y), by the name of the problem, such as "n < d", as read-only
+    arrays."""
     s = correlated_arrays()
     pairs = (
         shape_pairs(s)
@@ -100,7 +103,8 @@ def hostile_pairs() -> NamedPairs:
 
 
 def shape_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs with few samples, many features, or different widths."""
+    """Return hostile pairs with few samples, many features, or different widths, by the name of the
+    problem."""
     x, y, _ = s
     wide_pair = generator(0, "wide").standard_normal((2, 20, 50))
     return {
@@ -145,7 +149,8 @@ def repetition_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def zero_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs with a row of zeros, only zeros, or a single row that is not zero."""
+    """Return hostile pairs with a row of zeros, only zeros, or a single row that is not zero, by
+    the name of the problem."""
     x, y, _ = s
     row = np.arange(HOSTILE_SAMPLES)[:, None]
     return {
@@ -159,7 +164,8 @@ def zero_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def position_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs far from the origin, and pairs with values that are not finite."""
+    """Return hostile pairs far from the origin, or with a column of NaN or infinity, by the name of
+    the problem."""
     x, y, _ = s
     offset = generator(0, "offset").standard_normal((1, HOSTILE_FEATURES))
     third = np.arange(HOSTILE_FEATURES) == 2
@@ -172,8 +178,9 @@ def position_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def scale_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs of very large and very small numbers: the numbers or their squares overflow or
-    underflow, or "too large" numbers exceed the largest accepted value."""
+    """Return hostile pairs of very large and very small numbers, by the name of the problem: the
+    numbers or their squares overflow or underflow, or "too large" numbers exceed the largest
+    accepted value."""
     x, y, _ = s
     columns = np.logspace(-100, 100, HOSTILE_FEATURES)
     rows = np.logspace(-150, 150, HOSTILE_SAMPLES)[:, None]
@@ -198,8 +205,8 @@ def scale_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def half_precision_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs in half precision, in which a layer has two values one step apart, or is
-    saturated near 1."""
+    """Return hostile pairs in half precision, by the name of the problem: the values of an array
+    are two neighbouring numbers, or saturated near 1."""
     x, y, _ = s
     rng = generator(0, "half precision")
     two_values = (1 + 1e-3 * rng.integers(0, 2, (HOSTILE_SAMPLES, HOSTILE_FEATURES))).astype(

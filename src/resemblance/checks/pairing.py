@@ -38,8 +38,8 @@ def needs_no_pairing(trial: CheckContext) -> CheckResult:
 
 def declared_axes(trial: CheckContext) -> CheckResult:
     """Check that intermediates permuted along their declared axes give the same value as
-    intermediates of the permuted array, with generic data and with ties. If the order of the
-    samples alone changes the value, decide nothing."""
+    intermediates of the permuted array, with generic data and with ties. If permuting the samples
+    of X and Y together changes the value, the check decides nothing."""
     for seed in trial.seeds:
         for kind, decimals in (("generic", 16), ("tied", TIED_DECIMALS)):
             x, y = (trial.suited(array.round(decimals)) for array in trial.inputs(seed))

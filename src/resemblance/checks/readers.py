@@ -29,7 +29,7 @@ IT_RETURNS = "it returns"
 
 class _Reading(NamedTuple):
     """A reader, a good file or folder alone in a separate folder, the expected return value, and
-    whether any lines are a good file."""
+    whether a file of any lines counts as good."""
 
     read: Callable[[Any], Any]
     path: Path
@@ -144,8 +144,9 @@ def _problem_of_another_format(reading: _Reading) -> str:
 
 
 def _problem_of_content(reading: _Reading, title: str, change: Callable[[bytes], bytes]) -> str:
-    """Return the problem if one file at a time has the content ``change(content)``, or "". The
-    files are restored."""
+    """Return the problem of reading if a single file has the content ``change(content)``, for every
+    file in turn, or "". The files are restored. ``title``: the words before the name of the file in
+    the problem, such as "half of"."""
     for file in _files_of(reading.path):
         content = file.read_bytes()
         file.write_bytes(change(content))
@@ -176,8 +177,9 @@ def _problem_of_permission(reading: _Reading) -> str:
 
 
 def _problem_of_reading_error(reading: _Reading, path: Path, missing: bool = False) -> str:
-    """Return the problem with the error that reading a path raises, or "". No error, and an error
-    without path or remedy, are problems. ``missing``: the path does not exist."""
+    """Return the problem with the error that reading ``path`` raises, in words, or "". No error,
+    and an error without path or remedy, are problems. ``missing``: whether the path does not exist,
+    so that ``FileNotFoundError`` is good too."""
     before = _content_of(path.parent)
     try:
         value = reading.read(path)
@@ -197,7 +199,8 @@ def _problem_of_reading_error(reading: _Reading, path: Path, missing: bool = Fal
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return the file, or the files of a folder except hidden files."""
+    """Return the file ``path`` alone, or, for a folder, the sorted files at any depth except hidden
+    files."""
     if not path.is_dir():
         return [path]
     files = (file for file in path.rglob("[!.]*") if file.is_file())
@@ -205,7 +208,8 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _content_of(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return the modification time and the content of all files in a folder, by name."""
+    """Return (modification time in nanoseconds, content) of all files and folders in a folder, by
+    path inside the folder; the content of a folder or an unreadable file is empty."""
     files = {}
     for path in folder.rglob("*"):
         content = b""

@@ -105,8 +105,8 @@ def _problem_of_tables(result: BaseResult, folder: Path) -> str:
 
 
 def _problem_of_csv(result: BaseResult, path: Path) -> str:
-    """Compare a table with the records, and return the problem or "": another number of rows if the
-    columns agree, or another number in a column of values."""
+    """Return the problem of a CSV table compared with the records of a result, in words, or "":
+    another number of rows if the columns agree, or another number in a column of values."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     records = result.records()
@@ -196,8 +196,8 @@ def _problem_of_dataset(result: BaseResult, folder: Path) -> str:
 
 
 def are_equal(value: Any, other: Any) -> bool:
-    """Return whether two values are equal, entry by entry for arrays, lists and mappings; None and
-    NaN are equal."""
+    """Return whether two values are exactly equal, entry by entry for arrays, lists and mappings. A
+    missing value (None, NaN, <NA>) equals any other missing value; inside arrays NaN equals NaN."""
     if isinstance(value, dict) and isinstance(other, dict):
         return value.keys() == other.keys() and all(are_equal(value[k], other[k]) for k in value)
     if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):

@@ -73,8 +73,8 @@ def statistic_is_invariant(trial: CheckContext, name: str) -> CheckResult:
 
 
 def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
-    """Return the first random transformation of the group ``name`` that changes the value, in
-    words; "" for none."""
+    """Return the value before and after the first random transformation of the group ``name`` that
+    changes the value, in words; "" if none does."""
     for seed in trial.seeds:
         inputs, rng = trial.inputs(seed), generator(seed, "members of groups")
         value_before = generic_value(trial, seed)
@@ -92,8 +92,9 @@ def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
 def change_rows_together(
     trial: CheckContext, inputs: tuple[Any, ...], change: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[Any, ...]:
-    """Return the inputs after one change of the stacked rows of X, ``replicate`` and ``control``;
-    other inputs stay unchanged."""
+    """Return new inputs in which X, ``replicate`` and ``control`` are changed together; other
+    inputs stay unchanged. ``change``: called once with the stacked rows of these inputs; returns
+    the changed rows. ``inputs``: X, then the further inputs of the statistic."""
     places = [i for i, name in enumerate(("X", *trial.entry.needs)) if name in FEATURE_INPUTS]
     rows = change(np.concatenate([inputs[i] for i in places]))
     parts = np.split(rows, np.cumsum([len(inputs[i]) for i in places])[:-1])
@@ -144,9 +145,10 @@ def damage_lowers_stability(trial: CheckContext) -> CheckResult:
 
 
 def _destroy_structure(trial: CheckContext, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return inputs with less of the structure that the statistic measures: each feature permuted
-    independently, no common shift from the controls, a discontinuous encoder, or later trials with
-    the opposite sign of earlier trials."""
+    """Return new inputs with less of the structure that the statistic measures: a discontinuous
+    encoder, no common shift from the controls, later trials with the opposite sign of earlier
+    trials, or every feature permuted independently. ``inputs``: X, then the further inputs of the
+    statistic."""
     (x, *data), rng = inputs, generator(1, "destroyed")
     needs = dict(zip(trial.entry.needs, data))
     if "encoder" in needs:
@@ -161,7 +163,8 @@ def _destroy_structure(trial: CheckContext, inputs: tuple[Any, ...]) -> tuple[An
 
 
 def discontinuous_encoder(x: np.ndarray) -> np.ndarray:
-    """Return outputs that change completely with the smallest change of an input."""
+    """Return outputs in the shape of ``x`` that change completely with a very small change of an
+    input."""
     return np.asarray(20 * np.sin(20 * x))
 
 
@@ -196,8 +199,9 @@ def _statistic_keeps_value(
 
 
 def inputs_from_pair(trial: CheckContext, x: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
-    """Return the arguments of a statistic, made from a hostile pair: x is the representation, y the
-    replicate, control or projection."""
+    """Return the arguments of a statistic, made from a hostile pair: ``x`` (n, d) is the
+    representation, ``y`` (n, e) the replicate, control or projection. With controls, only the first
+    min(d, e) columns are used."""
     n_shared = min(x.shape[1], y.shape[1])
     data: dict[str, Any] = dict.fromkeys(CLASS_INPUTS, np.arange(len(x)) % trial.classes)
     data |= {"replicate": y, "control": y[:, :n_shared], "encoder": np.tanh, "projection": y}
@@ -234,8 +238,9 @@ def no_value_of_rounding(trial: CheckContext) -> CheckResult:
 def _repeated_inputs(
     trial: CheckContext, kind: str, factors: list[float]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the inputs of one kind of ``REPEATED_DATA`` times each factor; controls are twice as
-    large."""
+    """Yield the inputs of a statistic with degenerate data, once for every factor. ``kind``: a key
+    of ``REPEATED_DATA``. ``factors``: numbers that multiply X and the replicate; controls are twice
+    as large."""
     inputs = dict(zip(("X", *trial.entry.needs), trial.inputs()))
     classes = next((inputs[name] for name in CLASS_INPUTS if name in inputs), None)
     if classes is None:

@@ -74,8 +74,9 @@ def check_suite(
 
 @dataclass
 class _SuiteTrial:
-    """A suite with the options. The first run fills the result, the calls of the counted measure,
-    and the number of calls up to every progress step."""
+    """A suite with the options. ``calls``: one None for every call of the counted measure.
+    ``calls_by_step``: the number of calls so far, at every progress step of the first run.
+    ``result``: the result of the first run."""
 
     run: RunSuite
     folder: Path
@@ -91,18 +92,20 @@ class _SuiteTrial:
 
     def start(self, study: Path | None, **options: Any) -> Any:
         """Run the suite with the measures and a measure that counts its calls; return the result.
-        ``study``: the folder of the study, or None."""
+        ``study``: the folder of the study, or None for no folder. ``options``: options of this run,
+        in place of the same options of the suite."""
         selection = (*self.measures, _counted_measure(self.calls))
         return self.run(study, **{"measures": selection, **self.options, **options})
 
     def difference(self, result: Any) -> str:
-        """Return the first difference between the scores of a result and of the first run, or
-        ""."""
+        """Return the first difference between the scores of ``result`` and of the first run, in
+        words, or ""."""
         return _difference(result.scores(), self.result.scores())
 
 
 def _suite_checks(trial: _SuiteTrial, write_pack: WritePack | None) -> dict[str, partial[str]]:
-    """Return the checks by name, in the order of execution; a check returns a problem or ""."""
+    """Return the checks by name, in the order of execution. A check is called without arguments and
+    returns the problem in words, or ""."""
     functions = {
         RUN_CHECK: _problem_of_run,
         "its result": _problem_of_result,
@@ -179,7 +182,7 @@ class _InterruptedError(Exception):
 
 def _problem_of_interruption(trial: _SuiteTrial) -> str:
     """Interrupt a run at a step of its progress, after some comparisons, and resume the run. Return
-    the problem, or ""."""
+    the problem, in words, or ""."""
     before, steps = len(trial.calls), trial.calls_by_step
     if not steps:
         return "it never calls progress"
@@ -279,7 +282,8 @@ def _failing_measure() -> Measure:
 
 def _difference(scores: Scores, expected: Scores, rounding: float = 0.0) -> str:
     """Return the first difference between scores and expected scores, in words, or ""; None and NaN
-    are equal. ``rounding``: the allowed relative and absolute difference."""
+    are equal. ``scores``, ``expected``: numbers by task, then by measure. ``rounding``: the allowed
+    relative and absolute difference."""
     if scores.keys() != expected.keys():
         return f"it has the cells {list(scores)!r:.200} instead of {list(expected)!r:.200}"
     for cell, of_cell in expected.items():

@@ -55,8 +55,8 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
 
 
 def pairs_with_equal_distances(n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield (kind, X, Y) with n samples and more features; Y has many equal distances, and X has
-    rank 3."""
+    """Yield (kind, X, Y), where X and Y have the shape (n, n + 20); Y has many equal distances, and
+    X has rank 3. ``kind``: the kind of Y, in words."""
     rng, d = generator(0, "ties in wide data"), n + EXTRA_FEATURES
     low_rank = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
     categories = np.eye(d)[rng.integers(0, n // 2, n)]

@@ -60,8 +60,10 @@ class Outcome(NamedTuple):
 class CheckContext(NamedTuple):
     """A measure or statistic, and the settings of the small data for its checks.
 
-    ``rounding``: the allowed rounding error, relative to the value or to 1. ``seeds``: seeds of the
-    data that test claims. ``classes``: number of classes of the labels that a statistic needs.
+    ``samples``, ``features``: numbers of rows and columns of the data. ``rounding``: the allowed
+    rounding error, relative to the value or to 1. ``takes_probabilities``: whether the function
+    accepts only rows of probabilities. ``seeds``: seeds of the data that test claims. ``classes``:
+    number of classes of the labels that a statistic needs.
     """
 
     entry: Any  # a measure or a statistic
@@ -73,8 +75,8 @@ class CheckContext(NamedTuple):
     classes: int = 4
 
     def inputs(self, seed: int = 0) -> tuple[Any, ...]:
-        """Return the arguments of the function: two related representations for a measure; one
-        representation and the further inputs for a statistic."""
+        """Return the arguments of the function: two related representations (samples, features) for
+        a measure; a representation and the further inputs for a statistic."""
         if isinstance(self.entry, Statistic):
             shape = self.samples, self.features, self.classes
             x, data = generic_classes(*shape, seed)
@@ -82,15 +84,15 @@ class CheckContext(NamedTuple):
         return self.pair(self.samples, self.features, self.features, seed)
 
     def pair(self, n: int, d: int, e: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Return two related representations of the given shapes, with repeats for a measure that
+        """Return two related representations, (n, d) and (n, e), with repeats for a measure that
         reads repeats."""
         input_kind = getattr(self.entry, "takes", "features")
         x, y = (repeated_pair if input_kind == "repeats" else generic_pair)(n, d, e, seed)
         return self.suited(x), self.suited(y)
 
     def shapes(self) -> list[tuple[Any, ...]]:
-        """Return inputs of a measure with more samples than features, with fewer samples than
-        features, and with two widths; for a statistic, a list with its inputs only."""
+        """Return the inputs of three calls of a measure: more samples than features, fewer samples
+        than features, two widths; for a statistic, the inputs of a single call."""
         if isinstance(self.entry, Statistic):
             return [self.inputs()]
         n_samples = self.entry.min_samples + 8
@@ -103,41 +105,44 @@ class CheckContext(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The largest parameter that may be a number of components or neighbours; 0 without such a
-        parameter."""
+        """The largest parameter value up to 100 that may be a number of components or neighbours; 0
+        without a parameter of this kind."""
         overrides = {"seed": None, "starts": None}
         values = {**self.entry.defaults, **dict(self.entry.parameters), **overrides}.values()
         return max((v for v in values if type(v) is int and v <= MAX_COUNT_PARAMETER), default=0)
 
     def wide(self) -> CheckContext:
-        """Return the context with data wider than every number of components."""
+        """Return a new context with data wider than every number of components, more samples than
+        features, and a single seed."""
         features = max(WIDE_CHECK_FEATURES, 2 * self.most)
         samples = max(self.samples, 3 * features + 8)
         return self._replace(features=features, samples=samples, seeds=range(1))
 
     def few(self) -> CheckContext:
-        """Return the context with few samples and few starts of a search, for data with more
+        """Return a new context with few samples and few starts of a search, for data with more
         features than samples."""
         samples = max(FEW_CHECK_SAMPLES, self.entry.min_samples + 1)
         entry = with_matching_labels(self.entry, samples)
         return self._replace(entry=entry, samples=samples).with_few_starts()
 
     def with_few_starts(self) -> CheckContext:
-        """Return the context with few starts of a search, for checks that need no global
-        minimum."""
+        """Return a context with at most 4 starts of a search, for checks that need no global
+        minimum; this context, if the measure has no more starts."""
         if self.entry.defaults.get("starts", 0) <= FEW_CHECK_STARTS:
             return self
         return self._replace(entry=self.entry.with_parameters(starts=FEW_CHECK_STARTS))
 
     def suited(self, x: np.ndarray) -> np.ndarray:
-        """Return the data, or the softmax of each row if the function accepts only
+        """Return ``x`` (n, d), or the softmax of every row if the function accepts only
         probabilities."""
         return softmax_rows(x) if self.takes_probabilities else x
 
     def value(self, *inputs: Any) -> float:
-        """Return the value of the function, without a check of the range.
+        """Return the value of the function for ``inputs``, as in :meth:`inputs`, without a check of
+        the range.
 
-        Labels of another length are replaced. The inputs are copied.
+        Labels of another length than the inputs are replaced. The function gets copies of the
+        inputs. Numerical warnings are errors.
         """
         with warnings_as_errors():
             return scalar(
@@ -147,20 +152,23 @@ class CheckContext(NamedTuple):
             )
 
     def value_or_nan(self, *inputs: Any) -> float:
-        """Return the value, or NaN if the function raises ``ValueError``."""
+        """Return the value of the function for ``inputs``, or NaN if the function raises
+        ``ValueError``."""
         try:
             return self.value(*inputs)
         except ValueError:
             return math.nan
 
     def same(self, a: float, b: float) -> bool:
-        """Return whether two values differ by rounding at most; NaN equals no value."""
+        """Return whether two values differ by at most the allowed rounding error, relative to ``b``
+        or to 1; False if a value is NaN."""
         return abs(a - b) <= self.rounding * max(1.0, abs(b))
 
 
 @lru_cache(maxsize=8)
 def generic_value(trial: CheckContext, seed: int = 0) -> float:
-    """Return the value of the generic data of a seed. Several checks share the cached value."""
+    """Return the value of the function for the data of ``seed``. Several checks share the cached
+    value."""
     return trial.value(*trial.inputs(seed))
 
 
@@ -181,7 +189,12 @@ def measure_check_context(
     measure: Measure, samples: int = CHECK_SAMPLES, rounding: float = DEFAULT_VALUE_ROUNDING
 ) -> CheckContext:
     """Return the context of a measure, adapted to small data: with fewer neighbours, with labels,
-    with rows of probabilities if the measure accepts no other rows."""
+    with rows of probabilities if the measure accepts no other rows.
+
+    ``samples``: number of samples; replaced by the number of labels of the measure, and raised to
+    the number that the measure needs. ``rounding``: the allowed rounding error, relative to the
+    value or to 1.
+    """
     measure = limit_neighbors(measure)
     labels = dict(measure.parameters).get("labels", ())
     samples = len(labels) or max(samples, measure.min_samples + 1)
@@ -198,7 +211,8 @@ def statistic_check_context(
     statistic: Statistic, rounding: float = DEFAULT_VALUE_ROUNDING
 ) -> CheckContext:
     """Return the context of a statistic, adapted to small data: with two classes if the statistic
-    refuses more, with rows of probabilities if the statistic accepts no other rows."""
+    refuses more, with rows of probabilities if the statistic accepts no other rows. ``rounding``:
+    the allowed rounding error, relative to the value or to 1."""
     samples = max(CHECK_SAMPLES, statistic.min_samples + 1)
     takes_probabilities = ("outputs", "probabilities") in statistic.parameters
     trial = CheckContext(statistic, samples, rounding, takes_probabilities, seeds=range(3))
@@ -211,15 +225,15 @@ def statistic_check_context(
 
 
 def limit_neighbors(measure: Measure) -> Measure:
-    """Return the measure with 10 neighbours ``k`` if the measure needs more samples than small data
-    have; otherwise unchanged."""
+    """Return the measure with ``k`` = 10 neighbours if the measure has a ``k`` and needs more than
+    100 samples; otherwise the measure unchanged."""
     has_k = "k" in measure.defaults and measure.min_samples > MAX_CHECK_SAMPLES
     return measure.with_parameters(k=CHECK_NEIGHBORS) if has_k else measure
 
 
 def with_matching_labels(entry: Any, samples: int) -> Any:
-    """Return a measure with generic labels of ``samples`` samples, if its labels have another
-    length; otherwise unchanged."""
+    """Return the measure or statistic ``entry`` with ``samples`` generic labels if the ``labels``
+    parameter has another length; otherwise ``entry`` unchanged."""
     labels = dict(entry.parameters).get("labels")
     if labels is None or len(labels) == samples:
         return entry
@@ -229,11 +243,12 @@ def with_matching_labels(entry: Any, samples: int) -> Any:
 def permute_context_samples(
     trial: CheckContext, order: np.ndarray, inputs: tuple[Any, ...]
 ) -> tuple[CheckContext, tuple[Any, ...]]:
-    """Return the context and the inputs with the samples in another order.
+    """Return a new context and new inputs with the samples in another order.
 
     The function permutes the rows of every input except ``control``, ``encoder`` and
     ``classifier``. In the context, the function permutes the labels and the folds. For a measure
-    that reads repeats, the returned inputs have permuted ids of stimuli.
+    that reads repeats, the returned inputs have permuted ids of stimuli. ``order``: for every new
+    row, the index of the old row (n,).
     """
     entry, labels = trial.entry, dict(trial.entry.parameters).get("labels")
     if labels:
@@ -253,12 +268,14 @@ def permute_context_samples(
 
 
 def input_names(entry: Measure | Statistic) -> tuple[str, ...]:
-    """Return the names of the inputs of a measure or statistic."""
+    """Return the names of the inputs: "X" and "Y" for a measure; "X" and the names of the further
+    inputs for a statistic."""
     return ("X", *entry.needs) if isinstance(entry, Statistic) else ("X", "Y")
 
 
 def is_matrix(value: Any) -> bool:
-    """Return whether an input is an array of rows; not labels, a function or a classifier."""
+    """Return whether a value has two dimensions, as an array of rows has; False for labels, a
+    function or a classifier."""
     return getattr(value, "ndim", 0) == 2
 
 
@@ -269,8 +286,8 @@ def copy_if_array(value: Any) -> Any:
 
 @contextmanager
 def warnings_as_errors() -> Iterator[None]:
-    """Inside the block, turn numerical warnings into errors, and silence warnings about small
-    data."""
+    """Inside the ``with`` block, turn numerical warnings into errors, and silence warnings about
+    small data."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", UninformativeWarning)
@@ -278,7 +295,8 @@ def warnings_as_errors() -> Iterator[None]:
 
 
 def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
-    """Return the outcome of calling a measure or statistic with these inputs.
+    """Return the outcome of calling a measure or statistic with ``inputs``, as in
+    :meth:`CheckContext.inputs`.
 
     The wrapped function is called directly: ``evaluate`` would raise for NaN, infinity, and values
     outside the claimed range, and here these are faults.
@@ -306,8 +324,9 @@ def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
 
 
 def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
-    """Return the value of the function of a measure or statistic, after a check of the inputs. For
-    a measure that reads repeats, the rows of arrays get the ids of :func:`stimuli`."""
+    """Return what the function of a measure or statistic returns, after a check of the inputs.
+    ``extra_inputs``: Y for a measure; the further inputs for a statistic. For a measure that reads
+    repeats, the rows of arrays get the ids of :func:`stimuli`."""
     a, parameters = as_argument(with_repeats(entry, x), "X"), dict(entry.parameters)
     if isinstance(entry, Statistic):
         data = entry.prepare(a, *extra_inputs)
@@ -320,8 +339,8 @@ def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
 
 
 def format_user_error(error: BaseException, entry: DeclaredFunction) -> str:
-    """Return an error in one line, with the line of the user's function where the error occurred,
-    if any."""
+    """Return the type and message of an error in a single line, followed by the file and line of
+    the user's function where the error occurred, if known."""
     file = getattr(inspect.unwrap(entry.function), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno for f in frames if file is not None and f.filename == file.co_filename]
