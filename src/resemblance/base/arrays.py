@@ -34,7 +34,8 @@ MAX_BLAS_DOT_LENGTH = 2**31  # BLAS indexes vectors with 32-bit integers
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array-API namespace shared by the arrays (mixed libraries raise ``TypeError``)."""
+    """Return the array-API namespace of the library of the arrays. Arrays of different libraries
+    raise ``TypeError``."""
     for array in arrays:
         if type(array) not in NUMPY_TYPES:
             return array_api_compat.array_namespace(*arrays)
@@ -47,14 +48,14 @@ def array_library(array: Array) -> str:
 
 
 def is_torch(array: Array) -> bool:
-    """Say whether an array is a PyTorch tensor, without importing PyTorch."""
+    """Return whether an array is a PyTorch tensor, without importing PyTorch."""
     if type(array) in NUMPY_TYPES:
         return False
     return "torch" in sys.modules and array_api_compat.is_torch_array(array)
 
 
 def records_gradient(array: Array) -> bool:
-    """Say whether PyTorch or JAX records operations on an array for differentiation; False for
+    """Return whether PyTorch or JAX records operations on an array for differentiation; False for
     NumPy."""
     if type(array) in NUMPY_TYPES:
         return False
@@ -64,7 +65,7 @@ def records_gradient(array: Array) -> bool:
 
 
 def has_no_values(array: Array) -> bool:
-    """Say whether an array is a JAX tracer without values, as inside ``jax.jit`` and
+    """Return whether an array is a JAX tracer without values, as inside ``jax.jit`` and
     ``jax.vmap``."""
     if type(array) in NUMPY_TYPES:
         return False
@@ -72,7 +73,8 @@ def has_no_values(array: Array) -> bool:
 
 
 def is_on_several_devices(array: Array) -> bool:
-    """Say whether a JAX array is sharded over, or replicated on, several devices."""
+    """Return whether a JAX array is sharded over, or replicated on, several devices; False for
+    arrays of other libraries."""
     return _is_jax(array) and len(detach(array).devices()) > 1
 
 
@@ -85,14 +87,15 @@ def _is_jax(array: Array) -> bool:
 
 
 def is_double(array: Array) -> bool:
-    """Say whether an array is stored in double precision."""
+    """Return whether an array is stored in double precision."""
     if isinstance(array, np.ndarray):  # called for every pair: comparing text is slow
         return bool(array.dtype == np.float64)
     return str(array.dtype).rpartition(".")[2] == "float64"
 
 
 def has_float64(array: Array) -> bool:
-    """Say whether an array's device supports double precision; in JAX only if it is enabled."""
+    """Return whether the library and the device of an array support double precision; in JAX only
+    if double precision is enabled."""
     if type(array) in NUMPY_TYPES:
         return True
     if _is_jax(array):
@@ -103,7 +106,8 @@ def has_float64(array: Array) -> bool:
 
 
 def working_precision(array: Array) -> str:
-    """Return the default dtype of computation, "float64" or "float32".
+    """Return the name of the dtype in which results of an array are computed by default, "float64"
+    or "float32".
 
     "float64" for arrays on the CPU and for arrays in double precision, unless JAX disables double
     precision.
@@ -116,7 +120,7 @@ def working_precision(array: Array) -> str:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Compute matrix products inside this block in the full precision of the dtype.
+    """Compute matrix products inside the ``with`` block in the full precision of the dtype.
 
     On a GPU, JAX computes float32 products with fewer digits, and so does PyTorch where a program
     enabled TF32 or autocast. Fewer digits change nearest neighbours. TF32 stays disabled in the
@@ -134,7 +138,7 @@ def full_precision() -> Iterator[None]:
 
 
 def _disable_tf32(stack: ExitStack) -> None:
-    """Disable TF32 in PyTorch until the exit stack closes."""
+    """Disable TF32 in PyTorch until ``stack`` closes, which restores the earlier settings."""
     torch = sys.modules["torch"]
     backends: list[Any] = [
         torch.backends.cuda.matmul,
@@ -156,8 +160,8 @@ _NO_TF32 = SharedSetting(_disable_tf32)
 
 
 def detach(array: Array) -> Array:
-    """Return the values of an array outside any gradient graph; other arrays are returned
-    unchanged."""
+    """Return an array with the same values outside any gradient graph; arrays that record no
+    gradient are returned without a copy."""
     if type(array) in NUMPY_TYPES:
         return array
     if _is_traced(array):
@@ -166,7 +170,8 @@ def detach(array: Array) -> Array:
 
 
 def scalar(value: Array) -> float:
-    """Return a 0-d array or a number as a ``float`` outside any gradient graph."""
+    """Return a number, or the only entry of a 0-d array, as a ``float`` outside any gradient
+    graph."""
     return float(value if type(value) in NUMPY_TYPES else detach(value))
 
 
@@ -176,7 +181,7 @@ def device(array: Array) -> Any:
 
 
 def is_on_cpu(array: Array) -> bool:
-    """Say whether the values of an array are in CPU memory, not on an accelerator."""
+    """Return whether the values of an array are in CPU memory, not on an accelerator."""
     if type(array) in NUMPY_TYPES:
         return True
     if _is_jax(array):
@@ -185,7 +190,8 @@ def is_on_cpu(array: Array) -> bool:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """Return an array as a NumPy array: the only conversion for algorithms outside the array API.
+    """Return the values of an array of any library as a NumPy array: the only conversion for
+    algorithms outside the array API.
 
     A NumPy array is returned without a copy. Gradients are dropped. bfloat16 becomes float32.
     """
@@ -203,28 +209,29 @@ def to_numpy(array: Array) -> np.ndarray:
 
 
 def as_float64(array: Array) -> np.ndarray:
-    """Return an array of any library as a NumPy array in float64."""
+    """Return the values of an array of any library as a NumPy array in float64; a NumPy array in
+    float64 is returned without a copy."""
     return np.asarray(to_numpy(array), dtype=np.float64)
 
 
 def _copy_from_accelerator(array: Array) -> np.ndarray:
-    """Copy an array from an accelerator to NumPy, with CuPy's ``get`` or the DLPack protocol of the
-    standard."""
+    """Return the values of an array on an accelerator as a NumPy array, copied by CuPy's ``get`` or
+    by the DLPack protocol of the standard."""
     if hasattr(array, "get"):
         return np.asarray(array.get())
     return np.from_dlpack(array, device="cpu")
 
 
 def as_array_like(values: np.ndarray | float, array: Array) -> Array:
-    """Convert NumPy values to the library and device of ``array``; floats also get the dtype of
-    ``array``, and other values keep their dtype."""
+    """Return NumPy values as an array of the library and on the device of ``array``; floats also
+    get the dtype of ``array``, and other values keep their dtype."""
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
     return namespace(array).asarray(np.asarray(values), dtype=dtype, device=device(array))
 
 
 def take_from_table(table: np.ndarray, places: Array) -> Array:
-    """Return ``table[places]``: the entries of a NumPy table at the indices in an array, in the
-    library and on the device of that array."""
+    """Return ``table[places]`` in the library and on the device of ``places``. ``table``: a NumPy
+    vector (m,). ``places``: integers from 0 to m - 1, in any shape."""
     if isinstance(places, np.ndarray):
         return table[places]
     xp = namespace(places)
@@ -233,23 +240,24 @@ def take_from_table(table: np.ndarray, places: Array) -> Array:
 
 
 def take_in_rows(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return ``np.take_along_axis(values, columns, axis=1)`` for matrices, in half the time.
+    """Return ``np.take_along_axis(values, columns, axis=1)`` for matrices, (n, k), in half the
+    time.
 
-    ``columns``: (n, k), the columns to take from each of the n rows.
+    ``values``: (n, d). ``columns``: (n, k), for every row the indices of the columns to take.
     """
     starts = values.shape[1] * np.arange(len(values))
     return values.reshape(-1).take(columns + starts[:, None])
 
 
 def supports_bincount(array: Array) -> bool:
-    """Say whether :func:`bincount` works, in double precision, in the library and on the device of
-    an array."""
+    """Return whether :func:`bincount` works in the library and on the device of an array, and the
+    device has double precision."""
     return hasattr(namespace(array), "bincount") and not _is_jax(array) and has_float64(array)
 
 
 def bincount(places: Array, size: int) -> Array:
-    """Count the occurrences of every integer from 0 to ``size`` - 1 in an array, on the array's
-    device."""
+    """Return the number of occurrences of every integer from 0 to ``size`` - 1, (size,), on the
+    device of ``places``. ``places``: integers from 0 to ``size`` - 1, in any shape."""
     return namespace(places).bincount(places.reshape(-1), minlength=size)
 
 
@@ -260,7 +268,7 @@ def epsilon(array: Array) -> float:
 
 
 def clip_above_one(values: Array) -> Array:
-    """Return the values, with values above 1 (rounding errors) replaced by 1; NaN stays NaN."""
+    """Return a new array with values above 1 (rounding errors) replaced by 1; NaN stays NaN."""
     if type(values) is np.float64:
         return np.float64(1) if values > 1 else values
     xp = namespace(values)
@@ -268,13 +276,13 @@ def clip_above_one(values: Array) -> Array:
 
 
 def clip_below_zero(values: Array) -> Array:
-    """Return the values, with negative values (rounding errors) replaced by 0; NaN stays NaN."""
+    """Return a new array with negative values (rounding errors) replaced by 0; NaN stays NaN."""
     xp = namespace(values)
     return xp.where(values < 0, xp.zeros_like(values), values)
 
 
 def safe_sqrt(values: Array) -> Array:
-    """Return the square root with gradient 0 instead of infinity at 0.
+    """Return the square root of every entry, with gradient 0 instead of infinity at 0.
 
     Negative values, which are rounding errors, have root 0.
     """
@@ -287,8 +295,8 @@ def safe_sqrt(values: Array) -> Array:
 
 
 def frobenius_inner(a: Array, b: Array) -> Array:
-    """Return the Frobenius inner product of two arrays (the sum of the products of all entries),
-    using BLAS."""
+    """Return the Frobenius inner product of two arrays of the same shape (the sum of the products
+    of all entries) as a 0-d array, using BLAS."""
     xp = namespace(a, b)
     if xp is NUMPY_NAMESPACE:
         return np.vecdot(a.reshape(-1), b.reshape(-1))
@@ -300,7 +308,8 @@ def frobenius_inner(a: Array, b: Array) -> Array:
 def apply_in_place(function: Callable[..., Array], values: Array, other: Array) -> Array:
     """Return ``function(values, other)``; a NumPy array ``values`` is overwritten by the result.
 
-    The caller must hold the only reference to ``values``.
+    ``function``: a function of the array API, such as ``xp.subtract``. The caller must hold the
+    only reference to ``values``.
     """
     if isinstance(values, np.ndarray):
         return function(values, other, out=values)
@@ -308,15 +317,15 @@ def apply_in_place(function: Callable[..., Array], values: Array, other: Array) 
 
 
 def column_means(values: Array) -> Array:
-    """Return the mean of every column, shape (1, d)."""
+    """Return the mean of every column of ``values`` (n, d), shape (1, d)."""
     if isinstance(values, np.ndarray):  # equal digits, without the overhead of np.mean
         return np.add.reduce(values, axis=0, keepdims=True) / len(values)
     return namespace(values).mean(values, axis=0, keepdims=True)
 
 
 def euclidean_norm(values: Array, axis: int | None = None) -> Array:
-    """Return the Euclidean norm along an axis, or of all entries without an axis. Dividing by the
-    largest magnitude prevents over- and underflow."""
+    """Return the Euclidean norm along ``axis``, 0 or 1 of a matrix, or of all entries without an
+    axis. Dividing by the largest magnitude prevents over- and underflow."""
     xp = namespace(values)
     squares = sum_of_squares(values, axis)
     if has_safe_squares(squares):
@@ -328,8 +337,8 @@ def euclidean_norm(values: Array, axis: int | None = None) -> Array:
 
 
 def sum_of_squares(values: Array, axis: int | None = None) -> Array:
-    """Return the sum of squared entries along axis 0 or 1, or of all entries without an axis; an
-    overflow gives infinity.
+    """Return the sum of squared entries along ``axis``, 0 or 1 of a matrix, or of all entries
+    without an axis; an overflow gives infinity.
 
     The sum over all entries adds row sums: BLAS splits long vectors among threads, so the last
     digits would depend on the number of threads.
@@ -345,7 +354,8 @@ def sum_of_squares(values: Array, axis: int | None = None) -> Array:
 
 
 def has_safe_squares(sums: Array) -> bool:
-    """Say whether no sum of squares overflowed and none lost significant digits to underflow.
+    """Return whether no sum of squares in ``sums``, a number or an array, overflowed or lost
+    significant digits to underflow.
 
     A safe sum of squares is finite and positive.
     """
@@ -360,7 +370,7 @@ def has_safe_squares(sums: Array) -> bool:
 
 def safe_quotient(value: float, divisor: Array, array: Array) -> Array:
     """Return ``value / divisor`` for positive numbers, clipped to a range of the dtype of
-    ``array``.
+    ``array``. ``divisor``: a 0-d array.
 
     Within the range, the third power is finite and positive, and so is the derivative of an inverse
     square.
@@ -371,13 +381,15 @@ def safe_quotient(value: float, divisor: Array, array: Array) -> Array:
 
 
 def blocks_have_safe_squares(blocks: Iterable[Array]) -> bool:
-    """Apply :func:`has_safe_squares` to the sum of the squared entries of several matrices."""
+    """Return whether the sum of the squared entries of all matrices in ``blocks`` is safe, as
+    :func:`has_safe_squares` defines."""
     with np.errstate(over="ignore"):
         return has_safe_squares(sum(namespace(b).sum(sum_of_squares(b, axis=1)) for b in blocks))
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """Return the thin singular value decomposition (u, s, vt).
+    """Return the thin singular value decomposition (u, s, vt) of a matrix (n, d), with the shapes
+    (n, k), (k,) and (k, d) for k = min(n, d), and falling singular values.
 
     If NumPy's driver does not converge, SciPy's slower driver "gesvd" computes the decomposition.
     """
@@ -391,7 +403,8 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def singular_values(matrix: Array) -> Array:
-    """Return only the singular values, with the same fallback driver as :func:`svd`."""
+    """Return the singular values of a matrix (n, d), falling, (min(n, d),), with the same fallback
+    driver as :func:`svd`."""
     try:
         return namespace(matrix).linalg.svdvals(matrix)
     except np.linalg.LinAlgError:
@@ -399,8 +412,9 @@ def singular_values(matrix: Array) -> Array:
 
 
 def concatenate_blocks(blocks: Iterable[Array], out: Array) -> Array:
-    """Concatenate blocks along the first axis. NumPy and PyTorch arrays are written into ``out``
-    and returned; other libraries return a new array.
+    """Return the blocks concatenated along the first axis. ``out``: an array of the shape of the
+    result; NumPy and PyTorch write into ``out`` and return ``out``, other libraries return a new
+    array.
 
     The blocks may be computed lazily from ``out``: every block is written before the next block is
     computed.
@@ -415,14 +429,15 @@ def concatenate_blocks(blocks: Iterable[Array], out: Array) -> Array:
 
 
 def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of n rows: ``height`` rows each, by default
-    ``BLOCK_HEIGHT``, and fewer in the last block."""
+    """Yield (start, stop) of consecutive blocks of ``n`` rows, without row ``stop``: ``height``
+    rows each, by default ``BLOCK_HEIGHT``, and fewer in the last block."""
     height = BLOCK_HEIGHT if height is None else height
     return ((start, min(start + height, n)) for start in range(0, n, height))
 
 
 def scatter(values: Array, order: Array) -> Array:
-    """Return an array ``result`` with ``result[order] = values``; ``order`` is a permutation."""
+    """Return a new array ``result`` with ``result[order] = values``. ``values``: (n,). ``order``: a
+    permutation of 0 to n - 1."""
     if isinstance(values, np.ndarray) or is_torch(values):
         result = namespace(values).empty_like(values)
         result[order] = values
@@ -433,8 +448,8 @@ def scatter(values: Array, order: Array) -> Array:
 
 
 def assign(values: Array, index: Array, new: Array) -> Array:
-    """Return ``values`` after ``values[index] = new``: overwritten for NumPy and PyTorch, a copy
-    for other libraries."""
+    """Return ``values`` after ``values[index] = new``: overwritten in NumPy and PyTorch, a copy in
+    other libraries. ``index``: a mask, or an array of positions."""
     if isinstance(values, np.ndarray) or is_torch(values):
         values[index] = new
         return values

@@ -21,8 +21,10 @@ KINDS_OF_NUMBERS = "biuf"  # dtype kinds of arrays in JSON: booleans, integers a
 def encode_value(value: Any, tagged: Mapping[str, type] = {}) -> Any:
     """Return a value as JSON types: records as objects, arrays as base-64 text.
 
-    ``tagged``: record types by name; their objects get an entry ``kind``. A mapping with keys other
-    than text becomes a list of pairs. Raises ``TypeError`` for an array of objects.
+    ``value``: plain values, arrays, and named tuples, dataclasses, lists and mappings of these.
+    ``tagged``: record types by class name; the encoded records of these types get an entry
+    ``kind``, the class name. A mapping with keys other than text becomes a list of pairs. Raises
+    ``TypeError`` for an array of objects.
     """
     if isinstance(value, Mapping):
         if all(isinstance(name, str) for name in value):
@@ -57,7 +59,7 @@ def _decode_array(entry: Mapping[str, Any]) -> np.ndarray:
 
 
 def spell_non_finite(value: Any) -> Any:
-    """Return an encoded value with non-finite floats replaced by the words "nan", "inf" and
+    """Return a new encoded value with non-finite floats replaced by the words "nan", "inf" and
     "-inf"."""
     if isinstance(value, Mapping):
         return {name: spell_non_finite(part) for name, part in value.items()}
@@ -67,7 +69,8 @@ def spell_non_finite(value: Any) -> Any:
 
 
 def decode_value(kind: Any, value: Any) -> Any:
-    """Return the value of type ``kind`` encoded in JSON: the inverse of :func:`encode_value`.
+    """Return the Python value of JSON types: the inverse of :func:`encode_value`. ``kind``: the
+    type annotation of the Python value. ``value``: the parsed JSON.
 
     A value of a plain type is returned unchecked. Raises ``TypeError``, ``ValueError`` or
     ``KeyError`` where the JSON does not fit the type.
@@ -97,8 +100,8 @@ def decode_value(kind: Any, value: Any) -> Any:
 
 
 def _decode_entries(kind: Any, entries: Any) -> Any:
-    """Return a named tuple or dataclass from encoded fields: an object, or a list in the order of
-    the fields. Raises ``ValueError`` for an unknown field."""
+    """Return a named tuple or dataclass of the class ``kind``. ``entries``: the encoded fields by
+    name, or a list in the order of the fields. Raises ``ValueError`` for an unknown field."""
     types = field_types(kind)
     if isinstance(entries, list):
         entries = dict(zip([*types][: len(entries)], entries, strict=True))
@@ -110,7 +113,8 @@ def _decode_entries(kind: Any, entries: Any) -> Any:
 
 @cache
 def field_types(kind: Any) -> dict[str, Any]:
-    """Return the types of the fields of a named tuple or a dataclass."""
+    """Return the types of the fields of a named tuple or dataclass, by field name. ``kind``: the
+    class."""
     types = get_type_hints(kind)
     if is_dataclass(kind):  # type hints also list annotated class constants
         return {f.name: types[f.name] for f in fields(kind)}

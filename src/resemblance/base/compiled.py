@@ -12,7 +12,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compile_on_first_call(function: Function) -> Function:
-    """Return a function for numba to compile at the first call, once per machine and for all
+    """Return a function that numba compiles at the first call, once per machine and for all
     threads.
 
     If neither the package's folder nor the user's cache folder is writable, as in many containers,

@@ -54,7 +54,8 @@ MISSING_DEPENDENCY = "needs an optional dependency"
 
 
 def import_optional(package: str) -> Any:
-    """Import an optional package, or raise ``ImportError`` with the install command."""
+    """Import an optional package and return the module, or raise ``ImportError`` with the install
+    command. ``package``: a key of ``EXTRA_OF_PACKAGE``, or a module of an installed package."""
     require_package(package)
     return importlib.import_module(package)
 
@@ -70,10 +71,11 @@ def require_package(package: str) -> None:
 
 
 def require_packages(*packages: str, also: tuple[str, ...] = ()) -> None:
-    """Raise a single ``ImportError`` with a single install command for all packages not installed.
+    """Raise a single ``ImportError`` with a single install command for all packages not installed;
+    otherwise do nothing.
 
-    ``also``: packages needed later by the same task. The error names the missing packages of
-    ``also`` only if a package of ``packages`` is missing.
+    ``packages``: keys of ``EXTRA_OF_PACKAGE``. ``also``: packages needed later by the same task.
+    The error names the missing packages of ``also`` only if a package of ``packages`` is missing.
     """
     modules = _missing_packages(packages)
     if not modules:
@@ -95,19 +97,20 @@ def _missing_packages(packages: tuple[str, ...]) -> list[str]:
 
 
 def packages_in_extra(extra: str) -> tuple[str, ...]:
-    """Return the import names of the packages in an extra and in the extras that it contains."""
+    """Return the import names of the packages in an extra, such as "plot", and in the extras that
+    it contains."""
     extras = (extra, *CONTAINED_EXTRAS.get(extra, ()))
     modules = [module for module, candidate in EXTRA_OF_PACKAGE.items() if candidate in extras]
     return tuple(dict.fromkeys(module.partition(".")[0] for module in modules))
 
 
 def install_hint(extra: str, *packages: str) -> str:
-    """Return the command to install an extra, or only the given packages of the extra.
+    """Return the shell command to install an extra, or only the given packages of the extra.
 
     With a source folder of this package, the command installs the whole extra from the folder.
-    Without a folder, the command installs ``packages``, by default the missing packages of the
-    extra. The command never names this package: another package could own the name in a package
-    index.
+    Without a folder, the command installs ``packages`` (import names), by default the missing
+    packages of the extra. The command never names this package: another package could own the name
+    in a package index.
     """
     folder, editable = _source_checkout()
     if folder:

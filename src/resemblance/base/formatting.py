@@ -33,7 +33,8 @@ def format_number(
 def format_range(
     low: float, high: float, figures: int = 3, *, rounding: float = ROUNDING_NOISE
 ) -> str:
-    """Format the ends of a range, "0.21 to 0.23", or a single number if the ends look equal."""
+    """Format the ends of a range, as :func:`format_number` does: "0.21 to 0.23", or a single number
+    if the ends look equal."""
     ends = (format_number(end, figures, rounding=rounding) for end in (low, high))
     return " to ".join(dict.fromkeys(ends))
 
@@ -55,7 +56,7 @@ def format_fixed(value: float, places: int = 2) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Format a share as a percentage: "45 %", and below 10 % with a decimal, "4.5 %".
+    """Format a share from 0 to 1 as a percentage: "45 %", and below 10 % with a decimal, "4.5 %".
 
     A share below 0.1 % is "under 0.1 %"; 0 and rounding errors of 0 are "0 %".
     """
@@ -66,7 +67,7 @@ def format_percent(share: float) -> str:
 
 
 def format_level(level: float) -> str:
-    """Format the confidence level of a test or an interval: "95 %"."""
+    """Format the confidence level of a test or an interval, from 0 to 1: "95 %" for 0.95."""
     return f"{100 * level:g} %"
 
 
@@ -90,7 +91,8 @@ def format_bytes(size: float) -> str:
 
 
 def format_with_prefix(value: float, unit: str = "") -> str:
-    """Format a non-negative number with three digits and a unit prefix: "22.7 M"."""
+    """Format a non-negative number with three digits and a unit prefix, followed by ``unit``: "22.7
+    M", "1.6 GB"."""
     power = 0
     while power < len(UNIT_PREFIXES) and float(f"{value:.3g}") >= 1000:
         value, power = value / 1000, power + 1
@@ -98,7 +100,8 @@ def format_with_prefix(value: float, unit: str = "") -> str:
 
 
 def round_to_figures(value: float | None, figures: int) -> float | None:
-    """Round a number to ``figures`` significant digits; None for None, NaN and infinity."""
+    """Return a number rounded to ``figures`` significant digits; None for None, NaN and
+    infinity."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.{figures}g}")
 
 
@@ -108,7 +111,7 @@ def format_count(value: int) -> str:
 
 
 def count_with_noun(value: int, word: str) -> str:
-    """Format a count with a noun: "1 pair", "2 pairs"."""
+    """Format a count with a noun: "1 pair", "2 pairs". ``word``: the singular."""
     return f"{format_count(value)} {word}{'' if value == 1 else 's'}"
 
 
@@ -142,7 +145,8 @@ def with_minus_signs(text: str) -> str:
 
 
 def decimals_for_column(sizes: Sequence[float]) -> int | None:
-    """Return the number of decimals, from 0 to 3, for a column of magnitudes; 0 for whole numbers.
+    """Return the number of decimals, from 0 to 3, for a column of numbers; 0 for whole numbers.
+    ``sizes``: the absolute values of the numbers.
 
     None if no single number of decimals fits: the largest number is below 0.02 or at least 1e7, or
     a small number would have fewer than two digits, as when a column mixes measures.
@@ -162,7 +166,8 @@ def decimals_for_column(sizes: Sequence[float]) -> int | None:
 
 
 def format_decimals(value: float, places: int | None) -> str:
-    """Format a number with ``places`` decimals; NaN and infinity become a dash.
+    """Format a number with ``places`` decimals, as from :func:`decimals_for_column`; NaN and
+    infinity become a dash.
 
     A nonzero number has three significant digits where the decimals would show 0, and any number
     has three if ``places`` is None.

@@ -30,10 +30,11 @@ CHECKSUM_FILE = "traits.json"  # the entry "files" has the records of the files 
 def read_document(
     path: Path, make: Callable[[Any], Content], kind: str, remedy: str = ""
 ) -> Content:
-    """Return ``make(document)`` for the JSON document in a file.
+    """Return ``make(document)`` for the JSON document in a file. ``kind``: the expected kind of
+    file, in words, such as "a lock". ``remedy``: what the user can do, in words.
 
-    Raises ``ValueError`` with the file, the expected ``kind`` of file, and the remedy, for every
-    problem of the file.
+    Raises ``ValueError`` with the path, ``kind`` and ``remedy``, for every problem of the file,
+    also for an error that ``make`` raises.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -45,7 +46,8 @@ def read_document(
 def parse_document(
     text: str, make: Callable[[Any], Content], source: str, kind: str, remedy: str = ""
 ) -> Content:
-    """Return ``make(document)`` for a JSON text; ``source``: the origin of the text, for the error.
+    """Return ``make(document)`` for a JSON text. ``source``: the origin of the text, for the error.
+    ``kind``, ``remedy``: as for :func:`read_document`.
 
     Raises ``ValueError`` as ``read_document`` does.
     """
@@ -64,11 +66,11 @@ def _unreadable_error(source: str, kind: str, remedy: str, error: Exception) -> 
 
 
 def decode_record(kind: Any, value: Any, location: str = "") -> Any:
-    """Decode JSON as a value of an annotated type and check all types in the value.
+    """Return the Python value of parsed JSON, with all types checked. ``kind``: the type annotation
+    of the Python value. ``location``: the name of the value in errors.
 
     Objects, and lists of fields in order, become named tuples and dataclasses; other lists become
     tuples. In a union of several records, the entry "kind" of an object is the class name.
-    ``location``: the name of the value in errors.
 
     Raises ``TypeError``, ``ValueError`` or ``KeyError`` where the JSON does not fit the type.
     """
@@ -78,7 +80,8 @@ def decode_record(kind: Any, value: Any, location: str = "") -> Any:
 
 
 def check_types(value: Any, kind: Any, location: str = "") -> None:
-    """Raise ``ValueError`` unless a value, and everything in the value, has the annotated type.
+    """Raise ``ValueError`` unless a value, and everything in the value, has the annotated type
+    ``kind``. ``location``: the name of the value in errors.
 
     Supports the types of results: named tuples and dataclasses, tuples, mappings, unions, and plain
     values. An integer is also a float, unless the integer is too large; True and False are no
@@ -143,7 +146,8 @@ def _has_builtin_type(value: Any, kind: Any) -> bool:
 
 
 def check_finite_json(value: Any, location: str = "") -> None:
-    """Raise ``ValueError`` unless all numbers in a JSON document are finite, also as floats."""
+    """Raise ``ValueError`` unless all numbers in a JSON document are finite, also as floats.
+    ``location``: the name of the value in the error."""
     if isinstance(value, Mapping):
         for name, part in value.items():
             check_finite_json(part, f"{location}.{name}" if location else str(name))
@@ -200,14 +204,14 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 of the content of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_record(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checksum, size and modification time of a file, together with other ``facts``, by
-    name."""
+    """Return the record of a file: the checksum, the size in bytes, the modification time in
+    nanoseconds, and the other ``facts``, by name."""
     state = path.stat()
     entries = {"sha256": checksum(path), "size": state.st_size, "mtime_ns": state.st_mtime_ns}
     return entries | dict(facts)
@@ -231,8 +235,8 @@ def read_file_record(path: Path) -> dict[str, Any]:
 
 
 def is_unchanged(path: Path) -> bool:
-    """Say whether the size and modification time of a file are equal to the recorded values; False
-    without a record.
+    """Return whether the size and modification time of a file are equal to the recorded values;
+    False without a record.
 
     The content of an unchanged file is trusted: a changed file with a forged modification time
     passes. A copy without preserved modification times counts as changed, and is read.
@@ -242,10 +246,10 @@ def is_unchanged(path: Path) -> bool:
 
 
 def is_undamaged(path: Path, *, read: bool) -> bool:
-    """Say whether a file has the recorded checksum; True without a recorded checksum.
+    """Return whether a file has the recorded checksum; True without a recorded checksum.
 
     An unchanged file counts as undamaged without computing the checksum. ``read``: compute the
-    checksum of every file.
+    checksum of every file, also of unchanged files.
     """
     expected = read_file_record(path).get("sha256")
     if expected is None or (not read and is_unchanged(path)):
@@ -254,7 +258,7 @@ def is_undamaged(path: Path, *, read: bool) -> bool:
 
 
 def recorded_fingerprint(path: Path) -> str | None:
-    """Return the recorded fingerprint of the array in a file; None without a fingerprint, or if the
-    file changed since."""
+    """Return the recorded hash of the array in a file; None without a recorded hash, or if the file
+    changed since."""
     fingerprint = read_file_record(path).get(FINGERPRINT_ENTRY)
     return fingerprint if isinstance(fingerprint, str) and is_unchanged(path) else None

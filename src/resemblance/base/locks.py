@@ -27,9 +27,10 @@ STALE_AFTER = 15 * HEARTBEAT_SECONDS  # a holder without a heartbeat for this lo
 
 
 def has_locks(folder: Path) -> bool:
-    """Test whether the file system of a folder supports locks, by locking a temporary file.
+    """Return whether the file system of a folder supports locks, tested by locking a temporary
+    file.
 
-    Returns True on Windows, and for a folder without write access.
+    True on Windows, and for a folder without write access.
     """
     try:
         import fcntl
@@ -45,7 +46,8 @@ def has_locks(folder: Path) -> bool:
 
 @contextmanager
 def lock_folder(folder: Path, patience: float = 2.0) -> Iterator[None]:
-    """Lock a folder for a single process. The lock ends with the process, however the process ends.
+    """Lock a folder for a single process inside the ``with`` block. The lock ends with the process,
+    however the process ends.
 
     The lock is an SQLite lock on the empty file ``.lock``. Where the file system has no locks,
     :func:`soft_lock` replaces the SQLite lock and also excludes processes on other machines.
@@ -79,7 +81,8 @@ def lock_folder(folder: Path, patience: float = 2.0) -> Iterator[None]:
 
 @contextmanager
 def file_lock(file: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a file, creating the file if needed, and yield whether this process holds the lock.
+    """Lock a file inside the ``with`` block, creating the file if needed, and yield whether this
+    process holds the lock.
 
     The lock ends with the process. ``wait``: wait until no other process holds the lock; otherwise
     the value is False while another process holds the lock. On Windows and where the file system
@@ -103,7 +106,8 @@ def file_lock(file: Path, *, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def soft_lock(file: Path, target: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold a lock file, which only a single process can create, in place of a lock on ``target``.
+    """Hold the lock file ``file``, which only a single process can create, inside the ``with``
+    block, in place of a lock. ``target``: the name of the locked folder or file, for the error.
 
     Raises ``ValueError`` while another process, on this machine or another machine, holds the lock
     for longer than ``patience`` seconds. The function takes over the lock file of a dead holder: a
@@ -131,8 +135,8 @@ def soft_lock(file: Path, target: str, patience: float = 0.0) -> Iterator[None]:
 
 
 def _create_lock_file(file: Path, token: str) -> bool:
-    """Create a lock file with the host, process id and token of this lock, and return True; return
-    False if the file exists."""
+    """Create a lock file with the host, the process id and ``token``, and return True; return False
+    if the file exists. ``token``: a random text, different for every lock."""
     try:
         with file.open("x", encoding="utf-8") as stream:
             json.dump({"host": socket.gethostname(), "pid": os.getpid(), "token": token}, stream)
@@ -150,7 +154,8 @@ def _heartbeat(file: Path, token: str, stop_event: threading.Event) -> None:
 
 
 def _take_over_stale_lock(file: Path, token: str) -> bool:
-    """Take over the lock file of a dead holder, and say whether the takeover succeeded.
+    """Take over the lock file of a dead holder, and return whether the takeover succeeded.
+    ``token``: the random text of the new holder.
 
     False if the holder may be alive, or while another process takes over the file.
     """
@@ -180,13 +185,14 @@ def _is_stale(file: Path) -> bool:
 
 
 def _file_system_time(folder: Path) -> float:
-    """Return the time by the clock of the file system, which all machines share."""
+    """Return the time by the clock of the file system, which all machines share, in seconds since
+    1970."""
     with tempfile.TemporaryFile(dir=folder) as file:
         return os.fstat(file.fileno()).st_mtime
 
 
 def is_process_alive(process: int) -> bool:
-    """Say whether a process with this id exists on this machine."""
+    """Return whether a process with the id ``process`` exists on this machine."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

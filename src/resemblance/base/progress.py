@@ -23,11 +23,12 @@ T = TypeVar("T")
 def progress_reporter(
     progress: Progress, total: int | None, title: str
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of completed steps.
+    """Yield a function to call after every part of the work, with the number of steps completed
+    since the last call.
 
     ``progress``: True shows a bar, or a line every half minute where standard error is no terminal;
-    a callable receives (completed steps, total); False shows nothing. ``total=None``: the total is
-    unknown, and a callable receives 0.
+    a callable receives (completed steps, total); False shows nothing. ``total``: the number of
+    steps, or None if unknown; a callable then receives 0. ``title``: the words before the bar.
     """
     steps = 0
 
@@ -53,8 +54,8 @@ def progress_reporter(
 
 
 def _print_progress_lines(total: int | None, title: str) -> Callable[[int], None]:
-    """Return a function to call with the number of completed steps; the function prints a line
-    every 30 seconds."""
+    """Return a function to call with the number of steps completed since the last call; the
+    function prints a line every 30 seconds."""
     start, steps, next_report = time.monotonic(), 0, SECONDS_BETWEEN_LINES
 
     def count(n_steps: int) -> None:
@@ -76,8 +77,8 @@ def _print_progress_lines(total: int | None, title: str) -> Callable[[int], None
 
 
 def format_time_left(elapsed: float, steps: int, total: int | None) -> str:
-    """Format the estimated time of the remaining steps at the speed so far; empty if the time is
-    unknown."""
+    """Format the estimated time of the remaining steps at the speed so far, ", about 3.5 h left";
+    "" if the time is unknown. ``elapsed``: seconds so far. ``steps``: completed steps."""
     if not steps or not total or steps >= total:
         return ""
     return f", about {format_duration(elapsed / steps * (total - steps))} left"
@@ -100,14 +101,14 @@ _partial_counter: ContextVar[Callable[[float], None] | None] = ContextVar("parti
 
 
 def partial_work_counter(count: Callable[[float], None]) -> AbstractContextManager[None]:
-    """Return a context: within the context, ``count`` receives the steps that
-    :func:`count_partial_work` counts."""
+    """Return a context: inside the ``with`` block, ``count`` is called with the steps that
+    :func:`count_partial_work` reports."""
     return context_value(_partial_counter, count)
 
 
 def count_partial_work(steps: float) -> None:
-    """Report steps, or parts of steps, to the counter of :func:`partial_work_counter`; do nothing
-    outside such a context."""
+    """Report completed steps, also fractions of a step, to the counter of
+    :func:`partial_work_counter`; do nothing outside the context."""
     if count := _partial_counter.get():
         count(steps)
 
@@ -116,8 +117,9 @@ def count_partial_work(steps: float) -> None:
 def percent_reporter(
     progress: Progress, total: float, title: str
 ) -> Iterator[Callable[[float], None]]:
-    """Yield a function to call with the size of every completed part of ``total``. The progress
-    counts whole percents, and the end of the block completes the total."""
+    """Yield a function to call with the size of every completed part of ``total``, in the unit of
+    ``total``. The progress counts whole percents, and the end of the block completes the total.
+    ``progress``, ``title``: as for :func:`progress_reporter`."""
     size, last_percent = 0.0, 0
     with progress_reporter(progress, PERCENT_STEPS, title) as advance:
 

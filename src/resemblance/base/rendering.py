@@ -14,7 +14,8 @@ EVIDENCE_WORDS_MODULE = ".report.evidence_words"
 
 
 def thumbnail(result: object) -> str:
-    """Return a small picture of a result as SVG in HTML, which needs no other package."""
+    """Return a small picture of a result as HTML with SVG, which needs no other package; "" for a
+    class of results without a picture."""
     return str(import_module(f"{PLOT_PACKAGE}.notebook", PACKAGE_NAME).picture(result))
 
 
@@ -34,13 +35,13 @@ def plot_result(result: object, *arguments: Any, **options: Any) -> Any:
 
 
 def figure_types() -> Mapping[str, type]:
-    """Return the figure classes by name."""
+    """Return the classes of the figures of a page, by class name."""
     types: Mapping[str, type] = import_module(".sections.figures", PACKAGE_NAME).FIGURE_TYPES
     return types
 
 
 def figure_svgs(figure: object) -> tuple[tuple[str, str], ...]:
-    """Return the name and the SVG of every part of a figure, as a page shows the figure."""
+    """Return (name, SVG) of every part of a figure of a page, as the page shows the figure."""
     parts: tuple[tuple[str, str], ...] = import_module(
         ".report.chapters", PACKAGE_NAME
     ).standalone_parts(figure)
@@ -48,12 +49,13 @@ def figure_svgs(figure: object) -> tuple[tuple[str, str], ...]:
 
 
 def paint_figure(figure: object) -> Any:
-    """Return matplotlib axes with a figure of a page."""
+    """Return new matplotlib axes with a figure of a page."""
     return import_module(f"{PLOT_PACKAGE}.drawing", PACKAGE_NAME).paint(figure)
 
 
 def cell_colors() -> Mapping[str, Any]:
-    """Return the colours of heat-map cells by CSS class."""
+    """Return the colours of heat-map cells, arrays (3,) of red, green and blue from 0 to 1, by CSS
+    class."""
     colors: Mapping[str, Any] = import_module(".report.colors", PACKAGE_NAME).colors_by_class()
     return colors
 
@@ -65,14 +67,16 @@ def write_table(
     layout: str | None = None,
     columns: tuple[str, ...] = (),
 ) -> Path:
-    """Write a result as a table in a format, by default the format of the suffix; return the
-    path."""
+    """Write a result as a table; return the path. ``kind``: the format, by default the format of
+    the suffix. ``kind``, ``layout`` and ``columns`` are the options of
+    :meth:`BaseResult.to_table`."""
     import_module(".report.output", PACKAGE_NAME).save(result, path, kind, layout, columns)
     return path
 
 
 def write_page(result: object, path: Path, is_opened: bool, options: Mapping[str, Any]) -> Path:
-    """Write a result as an HTML page, and open the page if ``is_opened``; return the path."""
+    """Write a result as an HTML page, and open the page in the browser if ``is_opened``; return the
+    path. ``options``: the options of :func:`resemblance.report.write_page`."""
     page = import_module(".report.page", PACKAGE_NAME)
     page.write_page(result, path, **options)
     if is_opened:

@@ -50,7 +50,7 @@ class BaseResult(ABC):
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows of the long table as mappings from column names to entries."""
+        """Return the rows of the long table, as mappings from column names to entries."""
 
     def __repr__(self) -> str:
         return self.summary()
@@ -60,7 +60,8 @@ class BaseResult(ABC):
         return "".join(f"<p>{escape(line)}</p>" for line in lines) + thumbnail(self)
 
     def _table_parts(self) -> list[Any]:
-        """Return the texts and tables for the terminal; none where the records are the table."""
+        """Return the texts and tables to print in the terminal; [] where the records are the
+        table."""
         return []
 
     def _page(self) -> Any:
@@ -68,7 +69,7 @@ class BaseResult(ABC):
         return None
 
     def _document(self) -> dict[str, Any]:
-        """Return the content of a JSON table."""
+        """Return the content of a JSON table, as JSON types."""
         reasons = [str(getattr(failure, "reason", failure)) for failure in self.failures]
         header = {"summary": self.summary(), "caveats": list(self.caveats), "failures": reasons}
         return {**header, "records": self.records()}
@@ -167,12 +168,12 @@ def warn_of_suffix(path: str | Path) -> None:
 
 
 def format_of(name: str) -> str:
-    """Return the entry ``format`` of the saved results of a class."""
+    """Return the entry ``format`` in the saved results of the class ``name``."""
     return f"{FORMAT_NAME} {name} {FORMAT_VERSION}"
 
 
 def class_of_format(entry: object, source: str, remedy: str = "") -> str:
-    """Return the class name in an entry ``format`` of the file ``source``.
+    """Return the class name in ``entry``, the entry ``format`` of the file ``source``.
 
     Raises ``ValueError``, with the ``remedy``, for an entry of another version or program.
     """
@@ -197,14 +198,16 @@ def saved_document(result: BaseResult) -> dict[str, Any]:
 
 
 def saved_text(result: BaseResult) -> str:
-    """Return the text of the file of a result."""
+    """Return the text of the file of a saved result, in JSON."""
     document = saved_document(result)
     options: dict[str, Any] = {"ensure_ascii": False, "indent": 1, "default": str}
     return json.dumps(document, allow_nan=False, **options) + "\n"
 
 
 def unreadable_error(source: str, problem: object, remedy: str) -> ValueError:
-    """Return the error for a file or document without a readable result."""
+    """Return, without raising, the error for a file or document without a readable result.
+    ``source``: the path. ``problem``: the exception, or words. ``remedy``: what the user can do, in
+    words."""
     words = f"no entry {problem}" if isinstance(problem, KeyError) else str(problem)
     return ValueError(f"{source} is not a saved result that can be read ({words}); {remedy}")
 
@@ -212,7 +215,8 @@ def unreadable_error(source: str, problem: object, remedy: str) -> ValueError:
 def result_from_document(
     kind: type[AnyResult], document: Mapping[str, Any], source: str, remedy: str = DAMAGED_REMEDY
 ) -> AnyResult:
-    """Return the result of a class from a JSON document.
+    """Return the result of the class ``kind`` from a parsed JSON document. ``source``: the path,
+    for the error. ``remedy``: what the user can do, in words.
 
     Raises ``ValueError`` for a document that does not fit the class.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def generator(seed: int, *labels: str | int) -> np.random.Generator:
-    """Return the random generator for ``seed`` and ``labels``.
+    """Return the random generator for ``seed`` and ``labels``, which name the purpose of the draw.
 
     Two calls with the same arguments give the same stream on every machine; a different label gives
     an independent stream. So no result depends on the order in which pairs or workers draw.

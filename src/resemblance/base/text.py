@@ -44,7 +44,7 @@ UNIT_SCALE_RANGE = 10.0  # values in a range narrower than this are of the order
 
 
 def html_fact_table(heading: str, facts: Mapping[str, object]) -> str:
-    """Return a small HTML table of named facts, without empty facts."""
+    """Return a small HTML table with a row per fact, without empty facts. ``facts``: by name."""
     style = "style='text-align:left'"
     rows = ""
     for name, fact in facts.items():
@@ -54,7 +54,8 @@ def html_fact_table(heading: str, facts: Mapping[str, object]) -> str:
 
 
 def html_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a small HTML table."""
+    """Return a small HTML table. ``columns``: the names in the header. ``rows``: the cells of every
+    row, in the order of the columns."""
     style = "style='text-align:left'"
     head = "".join(f"<th {style}>{escape(name)}</th>" for name in columns)
     body = "".join(
@@ -68,9 +69,11 @@ def html_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[obj
 
 
 def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = None) -> str:
-    """Return the end of an error message for an unknown name: the closest of ``names``.
+    """Return the end of an error message for an unknown name: "; did you mean 'cka'?" with the
+    closest of ``names``.
 
-    Without a close name: all names, or the names to ``show``; "; it has none" without names.
+    Without a close name, the text lists all names, or the names in ``show``; "; it has none"
+    without names.
     """
     names = list(names)
     if isinstance(name, str) and (match := closest_name(name, names)):
@@ -90,8 +93,9 @@ def closest_name(name: str, names: Sequence[str]) -> str:
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
-    """Raise ``ValueError`` unless a value is among the choices: "size must be 'small' or 'large';
-    got 'smal'; did you mean 'small'?"."""
+    """Raise ``ValueError`` unless ``value`` is among the choices. ``name``: the name of the
+    argument in the error, as in "size must be 'small' or 'large'; got 'smal'; did you mean
+    'small'?"."""
     choices = list(choices)
     if value in choices:
         return
@@ -112,7 +116,8 @@ def warn(line: str, category: type[Warning] = ResemblanceWarning) -> None:
 
 
 def escape_control_characters(text: str, *, keep: str = "") -> str:
-    """Return a text with escaped control characters, which could otherwise control a terminal."""
+    """Return a text with escaped control characters, which could otherwise control a terminal.
+    ``keep``: the control characters that stay, such as a line break."""
     return text.translate(
         {code: esc for code, esc in CONTROL_ESCAPES.items() if chr(code) not in keep}
     )
@@ -153,7 +158,8 @@ def _encodable_value(value: Any) -> Any:
 
 
 class SummaryRow(NamedTuple):
-    """A line in the summary of a comparison, as texts."""
+    """A line in the summary of a comparison, as texts. ``measure``: the specification.
+    ``smallest``, ``largest``: values, or "-" without values."""
 
     measure: str
     label: str
@@ -208,8 +214,8 @@ def _format_comparison_size(comparison: Any) -> str:
 
 
 def snap_to_bounds(values: np.ndarray, info: Any) -> np.ndarray:
-    """Return values for display: a value within rounding error of 0, or of an end of the measure's
-    range, becomes exactly 0 or that end.
+    """Return new values for display: a value within rounding error of 0, or of an end of the
+    measure's range, becomes exactly 0 or that end. ``info``: the measure.
 
     The rounding error is 1e-12 times the width of the range or, if the range is unbounded, 1e-12
     times the largest magnitude among the values.
@@ -225,11 +231,11 @@ def snap_to_bounds(values: np.ndarray, info: Any) -> np.ndarray:
 
 
 def diagnostic_notes(comparison: Any, *, exclude: str = "") -> dict[str, str]:
-    """Return a text per measure with diagnostics and caveats, such as "neighbour recall 0.97 to 1";
-    measures without a text are left out.
+    """Return texts with diagnostics and caveats, such as "neighbour recall 0.97 to 1", by
+    specification of the measure; measures without a text are left out.
 
     ``exclude``: the name of a diagnostic to omit, or "caveat" to omit the caveats, because the
-    output shows it elsewhere.
+    output shows them elsewhere.
     """
     import numpy as np
 

@@ -33,9 +33,9 @@ def user_module_name(file: str) -> str:
 
 
 def find_definition(module: str, name: str, file: str | None) -> Any:
-    """Return a measure, a statistic or a function by module and name, for unpickling in another
-    process. ``file``: the path to load if no module has the name; without a path, the
-    ``ModuleNotFoundError`` is raised."""
+    """Return the measure, statistic or function ``name`` of ``module``, the full module name, for
+    unpickling in another process. ``file``: the path to load if no module has the name; without a
+    path, the ``ModuleNotFoundError`` is raised."""
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:
@@ -47,9 +47,9 @@ def find_definition(module: str, name: str, file: str | None) -> Any:
 def restore_function(
     module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
 ) -> Any:
-    """Return a measure or statistic by module and name, with the parameters fixed, for unpickling
-    in another process. ``file``: the path of a user's file; None for a module that Python can
-    import."""
+    """Return the measure or statistic ``name`` of ``module``, the full module name, with the
+    parameters fixed, for unpickling in another process. ``parameters``: (name, value). ``file``:
+    the path of a user's file; None for a module that Python can import."""
     return find_definition(module, name, file).with_parameters(**dict(parameters))
 
 
@@ -78,7 +78,7 @@ def function_version(function: Callable[..., Any]) -> int:
 
 
 def text_version(text: str) -> int:
-    """Return a version that changes with a text."""
+    """Return an integer that changes with a text."""
     return _short_hash(text.encode())
 
 
@@ -98,6 +98,7 @@ class SourceTextLoader(SourceFileLoader):
 
 def load_user_file(file: str, name: str) -> Any:
     """Execute a Python file outside any package, such as a user's measures, and return the module.
+    ``name``: the module name in ``sys.modules``.
 
     The file can import files and packages in the same folder, as a script can.
     """
@@ -111,8 +112,9 @@ def load_user_file(file: str, name: str) -> Any:
 
 @contextmanager
 def import_siblings(file: str) -> Iterator[list[ModuleType]]:
-    """Make the files beside ``file`` importable inside this block, and yield the list of imported
-    modules.
+    """Make the files beside ``file`` importable inside the ``with`` block, and yield a list, which
+    contains the imported modules after the block; in a nested call for the same folder the list
+    stays empty.
 
     After the block, ``sys.modules`` is restored, so a file in another folder imports its own
     siblings with the same names. The modules are loaded from source text.
@@ -176,7 +178,8 @@ class _SiblingFinder:
 
 
 def load_packaged_file(file: str) -> Any:
-    """Execute a Python file inside a package under the full module name, and return the module.
+    """Execute a Python file of a package under the full module name, and return the module.
+    ``file``: the path, in a folder with ``__init__.py``.
 
     The file can import its siblings; the package's ``__init__`` and the siblings run from source
     text, too.
