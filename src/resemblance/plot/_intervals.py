@@ -79,7 +79,7 @@ def intervals(
     ----------
     evidence : the return value of :func:`resemblance.evidence`.
     measure : the measure to draw; optional if the evidence has a single measure.
-    pairs : names of rows and columns; by default all pairs with a value.
+    pairs : (row, column) names of the pairs to draw; by default all pairs with a value.
     ax : matplotlib axes to draw in; by default a new figure.
 
     Raises ``KeyError`` for a measure missing from the evidence, and ``ValueError`` for an unknown
@@ -122,7 +122,8 @@ def intervals(
 
 
 def _bar(name: str, value: float, low: float, high: float, note: str = "") -> Bar:
-    """Return a bar with an interval; without an end that is NaN."""
+    """Return a bar in a row named ``name``, with the interval from ``low`` to ``high``; without an
+    end that is NaN. ``note``: the tooltip."""
     return Bar(name, value, finite_or_none(low), finite_or_none(high), note)
 
 
@@ -201,7 +202,8 @@ def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> A
     Parameters
     ----------
     result : any result with records.
-    column : the number of the records to draw; by default the main number of the class.
+    column : the column of the records with the number to draw; by default the main number of the
+        class.
     ax : matplotlib axes to draw in; by default a new figure.
 
     Raises ``ValueError`` for a column missing from the records, and for none or more than 120
@@ -239,7 +241,7 @@ def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> A
 
 class BarMarks(NamedTuple):
     """The legend marks of bars: a value, a hollow value, the threshold line, the values behind the
-    estimates, and the band; None for a mark that the figure lacks."""
+    estimates, and the band, as matplotlib artists; None for a mark that the figure lacks."""
 
     value: Any
     hollow: Any
@@ -252,8 +254,8 @@ class BarMarks(NamedTuple):
 def paint_bars(
     figure: Bars, ax: Axes | None = None, *, entries: int = 0
 ) -> Iterator[tuple[Axes, BarMarks]]:
-    """Draw a row with a value and an interval for every bar. Yield the axes and the marks of the
-    legend.
+    """Draw a row with a value and an interval for every bar of ``figure``, in ``ax`` or a new
+    figure. Yield the axes and the marks of the legend.
 
     The function draws no legend. ``entries``: the number of legend entries for which a new figure
     is made taller. If ``figure.is_limit`` is set, bars begin at the threshold, and values above the
@@ -291,8 +293,8 @@ def paint_bars(
 
 
 def _draw_points(ax: Axes, figure: Bars) -> Any:
-    """Draw the values behind the estimates as small points; return the points, or None without
-    values."""
+    """Draw the values behind the estimates of ``figure`` as small points; return the matplotlib
+    points, or None without values."""
     places = [(point, i) for i, bar in enumerate(figure.bars) for point in bar.points]
     if not places:
         return None
@@ -343,8 +345,8 @@ def _draw_dots(
     is_hollow: bool = False,
     mark: str = "o",
 ) -> Any:
-    """Draw the values of the rows in the mask ``is_drawn``, with their intervals; return the marks,
-    or None without rows."""
+    """Draw the values of the rows in the mask ``is_drawn`` (rows,), with their intervals; return
+    the matplotlib marks, or None without rows. ``mark``: the matplotlib marker."""
     rows = np.flatnonzero(is_drawn)
     if not rows.size:
         return None
@@ -363,8 +365,9 @@ def _draw_threshold(ax: Axes, level: float) -> Any:
 
 
 def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
-    """Make the axis logarithmic, and number the powers of ten of a span; the first number is "≤
-    low", for smaller values."""
+    """Make the horizontal axis logarithmic, and number the powers of ten from the low to the high
+    end of ``span``; the first number is "≤ low", for smaller values. None: leave the numbers to
+    matplotlib."""
     ax.set_xscale("log")
     if span is None:
         return
@@ -377,8 +380,8 @@ def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
 
 @contextmanager
 def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Iterator[Axes]:
-    """Yield axes with a row per name, the first on top. A new figure has room for the names and for
-    a legend with ``entries`` entries above."""
+    """Yield axes with a row per name, row 0 on top: ``ax``, or the axes of a new figure with room
+    for the names and for a legend with ``entries`` entries above."""
     texts = escape_matplotlib_names(names)
     room = max(estimate_text_width(text, 7) for text in texts) / POINTS_PER_INCH
     with axes_in_style(
@@ -395,7 +398,7 @@ def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Itera
 
 
 def legend_above(ax: Axes, marks: Mapping[str, Any]) -> None:
-    """Put a legend of named marks above all rows."""
+    """Put a legend above all rows. ``marks``: matplotlib artists by name."""
     draw_legend(ax, list(marks.values()), list(marks), **LEGEND_ABOVE)
 
 

@@ -71,7 +71,7 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
 
 
 def paint_boxes(figure: Boxes, ax: Axes | None = None) -> Axes:
-    """Paint box plots in rows, in a new figure or in ``ax``; return the axes.
+    """Paint box plots in rows, row 0 on top, in a new figure or in ``ax``; return the axes.
 
     Groups get colours in alphabetical order; no group, or ``"other"``, is grey.
     """

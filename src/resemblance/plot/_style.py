@@ -59,8 +59,8 @@ MATPLOTLIB_STYLE = {
 
 
 class SeriesStyle(NamedTuple):
-    """The colour, marker and dashes of a line or a group, which readers can distinguish in grey as
-    well."""
+    """The colour, the matplotlib marker and the matplotlib line style of a line or a group, which
+    readers can distinguish in grey as well."""
 
     color: str
     mark: str
@@ -145,7 +145,7 @@ def axes_in_style(ax: Axes | None, width: float, height: float) -> Iterator[Axes
 
 
 def matplotlib_setting(name: str) -> Any:
-    """Return the current value of a matplotlib setting."""
+    """Return the current value of a matplotlib setting, such as "text.color"."""
     return import_optional("matplotlib").rcParams[name]
 
 
@@ -181,21 +181,22 @@ def escape_matplotlib_names(names: Sequence[object], max_length: int = 32) -> li
 
 
 def estimate_text_width(name: str, size: float) -> float:
-    """Estimate the width of a text, in the unit of the font size."""
+    """Return an estimate of the width of a text in points, for a font of ``size`` points."""
     return len(name) * size * MEAN_CHARACTER_WIDTH
 
 
 def draw_legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
-    """Draw a legend of lines and patches, including names that begin with ``_``, which matplotlib
-    hides."""
+    """Draw a legend in ``ax``, including names that begin with ``_``, which matplotlib hides.
+    ``handles``: the matplotlib lines and patches. ``names``: a name per handle. ``options``: of
+    ``Axes.legend``."""
     box = ax.legend(handles, [str(i) for i in range(len(names))], **options)
     for text, name in zip(box.get_texts(), escape_matplotlib_names(names, 48)):
         text.set_text(name)
 
 
 def map_colormap(*, is_diverging: bool, is_reversed: bool) -> Any:
-    """Return the colormap of heat maps, as on pages: pale to dark. A diverging map has brown before
-    pale. A reversed map has the opposite order."""
+    """Return the matplotlib colormap of heat maps, as on pages: pale to dark. A diverging map has
+    brown before pale. A reversed map has the opposite order."""
     table = color_palette(256)
     if is_diverging:
         table = np.concatenate([color_palette(256, opposite=True)[::-1], table])

@@ -20,10 +20,12 @@ def page_context_to_plot(
     *,
     stretch: bool = False,
 ) -> PageContext:
-    """Return the context of a measure, as for a page, from a comparison or an evidence.
+    """Return the context of a measure, as for a page, from a comparison or an evidence ``data``.
 
-    ``evidence``: the evidence on a comparison. Raises ``ValueError`` for other data and for
-    evidence on other representations.
+    ``function``: the name of the plot function, for errors. ``measure``: as for
+    :func:`measure_to_plot`. ``evidence``: the evidence on the comparison, or None. ``stretch``: let
+    the colours span the values. Raises ``ValueError`` for other data and for evidence on other
+    representations.
     """
     if isinstance(data, Evidence):
         comparison, evidence = data.comparison, data
@@ -35,7 +37,8 @@ def page_context_to_plot(
 
 
 def check_result_to_plot(function: str, result: Any, kind: type, remedy: str = "") -> None:
-    """Raise ``ValueError`` unless a result is of the class that a function draws."""
+    """Raise ``ValueError`` unless a result is of the class ``kind`` that a plot function draws.
+    ``function``: the name of the plot function, for the error. ``remedy``: the end of the error."""
     if not isinstance(result, kind):
         got = type(result).__name__
         raise ValueError(
@@ -67,8 +70,9 @@ def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
 def measure_to_plot(
     function: str, comparison: Comparison, measure: str | Measure | None
 ) -> MeasureInfo:
-    """Return the measure to draw. The name may be None if the comparison has a single measure;
-    otherwise raise ``ValueError``."""
+    """Return the properties of the measure to draw. ``measure`` may be None if the comparison has a
+    single measure; otherwise None raises ``ValueError``. ``function``: the name of the plot
+    function, for the error."""
     if measure is not None:
         return comparison.info(measure)
     specs = [m.spec for m in comparison.measures]
@@ -78,13 +82,15 @@ def measure_to_plot(
 
 
 def measure_axis_label(info: MeasureInfo) -> str:
-    """Return the label of a measure with the direction of similarity."""
+    """Return the title of a measure with the direction of similarity: "CKA (larger = more
+    similar)"."""
     return f"{info.title} ({'larger' if info.larger_is_more_similar else 'smaller'} = more similar)"
 
 
 def reordered_comparison(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:
-    """Return a square comparison with the measure ``info`` only, and the representations in another
-    order."""
+    """Return a new square comparison with the measure ``info`` only, and the representations in
+    another order. ``order``: for every new position, the index of the representation. The values
+    are selected by name."""
     names = tuple(comparison.rows[i] for i in order)
     matrices = {info.spec: comparison.matrices[info.spec]}
     return replace(comparison, rows=names, columns=names, measures=(info,), matrices=matrices)

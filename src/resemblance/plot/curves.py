@@ -118,7 +118,8 @@ def _layer_chart(
     context: PageContext, curves: Sequence[DepthCurve], against: str | None, *, is_best: bool
 ) -> Chart:
     """Return a chart with a line for each curve, followed by its chance level if known. For best
-    matches, the titles of the points are the matched layers."""
+    matches (``is_best``), the titles of the points are the matched layers. ``against``: the model
+    that all curves share, or None."""
     info, is_relative = context.leading, has_relative_depth(curves)
     names, chance, lines = _curve_names(curves, against), context.chance(info), list[Line]()
     for curve, line in zip(curves, layer_lines(context, info, curves, names)):
@@ -186,8 +187,8 @@ def paint_chart(
     axes.
 
     Dashed lines of the chart, for example of chance, are drawn dotted, in the colour of the line
-    with the same name. ``ticks``: the names of the positions 1, 2, ...; ``unit``: the noun for a
-    count of lines, if a legend has no room for names.
+    with the same name. ``ticks``: the names of the positions 1, 2, ... of the horizontal axis.
+    ``unit``: the noun for a count of lines, if a legend has no room for names.
     """
     lines = [line for line in chart.lines if not line.is_dashed]
     with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as axes:
@@ -212,7 +213,8 @@ def paint_chart(
 
 
 def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> None:
-    """Set the scale and the name of the axis, and name its ticks as far as there is room."""
+    """Set the scale and the name of the horizontal axis, and name the positions 1, 2, ... by
+    ``ticks``, as many as there is room for."""
     ax.set_xlabel(chart.x)
     if chart.log_x:
         positive = [x for line in chart.lines for x, _ in line.points if x > 0]

@@ -67,7 +67,7 @@ def mds(
 
 def paint_plane(chart: Chart, ax: Axes | None = None, *, title: str = "") -> Axes:
     """Paint a plane, with the same scale on the two axes, in a new figure or in ``ax``; return the
-    axes.
+    axes. ``title``: in place of the title of the chart.
 
     With up to 60 points, joined points are numbered and other points are named.
     """
@@ -93,8 +93,8 @@ def _is_path(chart: Chart, line: Line) -> bool:
 
 
 def _draw_layer_path(ax: Axes, chart: Chart, i: int) -> Any:
-    """Draw line ``i``: the layers of a model in order, or single representations; return the
-    path."""
+    """Draw line ``i`` of a chart, from 0: the layers of a model in order, or single
+    representations; return the matplotlib line."""
     line = chart.lines[i]
     color, mark, dash = series_style(i)
     style = {"color": color, "marker": mark, "linestyle": dash if _is_path(chart, line) else "none"}
@@ -193,8 +193,8 @@ def _draw_branches(ax: Axes, figure: Dendrogram) -> None:
 
 
 def _label_leaves(ax: Axes, names: list[str], models: list[str]) -> None:
-    """Name the leaves at the right; with several models, in the colour and with the marker of the
-    model."""
+    """Name the leaves at the right, with several models in the colour and with the marker of the
+    model. ``names``: the leaves from the top. ``models``: the names of all models."""
     size = min(font_size_points("ytick.labelsize"), 8.5)
     ax.set_yticks(range(len(names)), escape_matplotlib_names(names), fontsize=size)
     ax.yaxis.tick_right()

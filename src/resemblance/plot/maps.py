@@ -153,7 +153,7 @@ def paint_heat_map(
 
     ``scale``: the label of the colour bar; if it is too long, the bar has the title of the map.
     ``scale_note``: a second line of the label. ``is_written``: whether to write the values into the
-    cells; by default in maps of up to 12 cells a side.
+    cells; None writes the values in maps of up to 12 cells a side.
     """
     rows, columns = len(heat.rows), len(heat.columns)
     is_written = max(rows, columns) <= MAX_SIDE_WITH_NUMBERS if is_written is None else is_written
@@ -178,7 +178,8 @@ def paint_heat_map(
 
 
 def _reorder_map(heat: HeatMap, order: Sequence[int]) -> HeatMap:
-    """Return a square map in another order along the two sides, without tooltips and chance."""
+    """Return a new square map in another order along the two sides, without tooltips and chance.
+    ``order``: for every new position, the index of the old position."""
     names, place = tuple(heat.rows[i] for i in order), {old: new for new, old in enumerate(order)}
     values = tuple(tuple(heat.values[i][j] for j in order) for i in order)
     hatched = tuple((place[i], place[j]) for i, j in heat.hatched)
@@ -192,8 +193,8 @@ def _tick_label_size() -> float:
 
 
 def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool) -> float:
-    """Return the size of a cell in points: the size that fits into ``ax``, or a legible size for a
-    new figure."""
+    """Return the side of a cell in points: the side that fits into ``ax``, or a legible side for a
+    new figure. ``rows``, ``columns``: numbers of cells."""
     if ax is not None and hasattr(ax, "get_window_extent"):
         box, scale = ax.get_window_extent(), POINTS_PER_INCH / ax.figure.dpi
         return float(min(box.width / columns, box.height / rows) * scale)
@@ -205,15 +206,17 @@ def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool
 
 
 def _cell_size_in_width(inches: float, rows: Sequence[str], columns: int, size: float) -> float:
-    """Return the size of a cell in points for a figure width, with room for the colour bar and the
-    names of rows, which depends on the size."""
+    """Return the side of a cell in points for a figure ``inches`` wide, with room for the colour
+    bar and the names of rows, which depends on the side. ``columns``: number of columns. ``size``:
+    the font size in points."""
     width = (inches - COLOR_BAR_INCHES) * POINTS_PER_INCH
     room = choose_side_names(rows, width / columns, size, is_below=False).room
     return max(width - room, width / 4) / columns
 
 
 def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
-    """Draw the coloured cells, and return the mesh; cells without a value are hatched."""
+    """Draw the coloured cells, and return the matplotlib mesh; cells without a value are
+    hatched."""
     values = _map_values(heat)
     rows, columns = values.shape
     low, high = color_limits(heat)
@@ -245,7 +248,8 @@ def _map_values(heat: HeatMap) -> np.ndarray:
 
 
 def _draw_color_bar(ax: Axes, mesh: Any, heat: HeatMap, label: str, note: str) -> None:
-    """Draw the colour bar with its numbers, the similar end on top."""
+    """Draw the colour bar of ``mesh`` with its numbers, the similar end on top. ``label``: beside
+    the bar. ``note``: a second line of the label."""
     height = ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
     is_short = estimate_text_width(label, font_size_points("axes.labelsize")) <= height
     label = escape_matplotlib_name(label if is_short else heat.title, 60)
@@ -259,7 +263,8 @@ def _draw_color_bar(ax: Axes, mesh: Any, heat: HeatMap, label: str, note: str) -
 
 
 def _hatch_cells(ax: Axes, heat: HeatMap, mesh: Any, is_written: bool) -> None:
-    """Draw lines across the hatched cells, and write their meaning below the map."""
+    """Draw lines across the hatched cells, and write the meaning of the lines below the map.
+    ``is_written``: the cells have numbers, so the lines are in the corners."""
     if not heat.hatched:
         return
     values = _map_values(heat)
@@ -281,7 +286,8 @@ def _hatch_cells(ax: Axes, heat: HeatMap, mesh: Any, is_written: bool) -> None:
 
 
 def _readable_text_color(mesh: Any, value: float) -> str:
-    """Return black or white, whichever is legible on the colour of a value."""
+    """Return the colour of a text, dark or white, that is legible on the colour of a value in
+    ``mesh``."""
     if not np.isfinite(value):
         return "#1c2530"
     red, green, blue, _ = mesh.cmap(mesh.norm(value))
@@ -304,9 +310,9 @@ def _write_values(ax: Axes, heat: HeatMap, mesh: Any, pitch: float) -> None:
 class SideNames(NamedTuple):
     """The names along a side, the font sizes, and the space for the names, in points.
 
-    ``cells``: positions and names of single cells; ``models``: spans of models, with names
-    ``offset`` points away. ``are_turned``, ``are_models_turned``: whether names are rotated by 90
-    degrees.
+    ``cells``: (position, name) of single cells, position 0 for the first cell; ``models``: spans of
+    models, with names ``offset`` points away. ``size``, ``model_size``: the font sizes. ``room``:
+    the space. ``are_turned``, ``are_models_turned``: whether names are rotated by 90 degrees.
     """
 
     cells: tuple[tuple[float, str], ...]
@@ -327,8 +333,9 @@ class SideNames(NamedTuple):
 def choose_side_names(
     names: Sequence[str], pitch: float, size: float, *, is_below: bool
 ) -> SideNames:
-    """Choose the names along a side with cells of ``pitch`` points, in a font of at most ``size``.
-    If not all cell names fit, every second, third ... name stays, or only the names of models."""
+    """Return the names to write along a side with cells of ``pitch`` points, in a font of at most
+    ``size`` points. If not all cell names fit, every second, third ... name stays, or only the
+    names of models. ``names``: of all cells. ``is_below``: the side is the bottom, not the left."""
     models = model_spans_along_side(names)
     name_size = min(size, 0.92 * pitch)
     fits = name_size >= MIN_CELL_NAME_SIZE
@@ -358,8 +365,8 @@ def choose_side_names(
 
 
 def model_spans_along_side(names: Sequence[str]) -> tuple[ModelSpan, ...]:
-    """Return the spans of the models along a side; () unless all names are layers, the layers of
-    each model are consecutive, and a model has several."""
+    """Return the spans of the models along a side with cells of these names; () unless all names
+    are layers, the layers of each model are consecutive, and a model has several."""
     groups = model_groups(names)
     return groups if len(groups) == len(layers_by_model(names)) < len(names) else ()
 

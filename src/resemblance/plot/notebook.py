@@ -142,7 +142,8 @@ def _bars_html(figure: Bars) -> str:
 
 def notebook_style(kind: str, group_kind: str = "") -> Mapping[str, str]:
     """Return the attributes of a figure element without a style sheet: the colour of a map cell, or
-    the entry of ``INLINE_STYLES``; {} for an unknown kind."""
+    the entry of ``INLINE_STYLES``; {} for an unknown kind. ``kind``, ``group_kind``: the CSS
+    classes of the element and of the group around the element."""
     if color := _inline_map_colors().get(kind):
         return {"fill": color}
     kind = kind.removesuffix(" matrix")
@@ -152,7 +153,7 @@ def notebook_style(kind: str, group_kind: str = "") -> Mapping[str, str]:
 
 @cache
 def _inline_map_colors() -> Mapping[str, str]:
-    """Return the colours of map cells by CSS class, in hexadecimal."""
+    """Return the colours of map cells by CSS class, as "#rrggbb"."""
     return {
         kind: "#{:02x}{:02x}{:02x}".format(*(round(255 * part) for part in color.tolist()))
         for kind, color in colors_by_class().items()
