@@ -129,7 +129,7 @@ _PACKAGES = ("bench", "plot", "report", "stability", "statistics")
 
 
 def __getattr__(name: str) -> _Any:
-    """Import the module of a public name when it is asked for."""
+    """Return the value of a public name, and import its module at first use."""
     if name in _PACKAGES:
         return _import_module(f".{name}", __name__)
     if name == "exceptions":

@@ -115,7 +115,9 @@ def _filter_entries(
     invariant_to: str | Iterable[str] | None,
     choices: Sequence[str] = INVARIANCES,
 ) -> list[Entry]:
-    """Return the measures or statistics of a family with all given and all implied invariances."""
+    """Return the measures or statistics of a family with all given and all implied invariances, in
+    the order of ``entries``. ``family``: None for all families. ``families``, ``choices``: the
+    known families and invariances."""
     if isinstance(family, str):
         family = re.sub(r"[ -]", "_", family.lower())
     elif family is not None:
@@ -127,7 +129,8 @@ def _filter_entries(
 
 
 def _check_invariance_names(names: str | Iterable[str] | None, choices: Sequence[str]) -> set[str]:
-    """Return one or several names of invariances as a set; ``ValueError`` for an unknown name."""
+    """Return the name or names of invariances as a set; the empty set for None. ``ValueError`` for
+    a name that is not among ``choices``."""
     if not isinstance(names, Iterable | None):
         raise ValueError(f"an invariance must be a name, such as {choices[0]!r}; got {names!r}")
     selection = {names} if isinstance(names, str) else set(names or ())
@@ -162,7 +165,7 @@ def get_measure(spec: MeasureArgument) -> Measure:
 
 def get_statistic(spec: str | Statistic) -> Statistic:
     """Return a statistic by name, label, or specification
-    (``"feature_split[k=10,rdm=euclidean]"``).
+    (``"feature_split[k=10,rdm=euclidean]"``); a statistic unchanged.
 
     Raises ``ValueError`` with the closest name when no statistic matches.
     """
@@ -172,15 +175,18 @@ def get_statistic(spec: str | Statistic) -> Statistic:
 
 
 def declaration_of(function_name: str, kind: str) -> str:
-    """Return the decorator for declaring a function of this name as a measure or a statistic, with
-    examples of the required claims."""
+    """Return, as Python text, the decorator for declaring a function named ``function_name`` as a
+    measure or a statistic, with examples of the required claims. ``kind``: "measure" or
+    "statistic"."""
     if kind == "measure":
         return declaration_template(function_name, kind, measure, MEASURE_FAMILIES[2])
     return declaration_template(function_name, kind, statistic, STATISTIC_FAMILIES[0])
 
 
 def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
-    """Return the measure or statistic for a specification."""
+    """Return the measure or statistic for a specification. ``kind``: "measure" or "statistic".
+    ``entries``: the choices by name. Raises ``ValueError`` with the closest name for an unknown
+    name."""
     if not isinstance(spec, str):
         function_name = getattr(spec, "__name__", None)
         is_nameless = callable(spec) and kind == "measure"
@@ -209,8 +215,8 @@ def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> En
 
 
 def get_measures(specs: Iterable[MeasureArgument] | MeasureArgument) -> list[Measure]:
-    """Return the measures for specifications, labels, measures, plain functions and preset names,
-    without duplicates."""
+    """Return the measures for a specification or several: names, labels, measures, plain functions
+    and preset names. Every preset gives several measures; duplicates are dropped."""
     specs = specs if isinstance(specs, Iterable) else [specs]
     groups = (
         preset(s) if isinstance(s, str) and s in PRESET_NAMES else (get_measure(s),) for s in specs
@@ -289,7 +295,8 @@ def _statistics_by_name() -> dict[str, Statistic]:
 
 
 def parse_parameters(parameters: str) -> dict[str, Any]:
-    """Parse ``a=1,b=word,c=(1, 2)``: values are Python literals or words."""
+    """Return the parameters in a text ``a=1,b=word,c=(1, 2)``, by name: values are Python literals,
+    or words as texts. Raises ``ValueError`` for any other text."""
     try:
         call = ast.parse(f"f({parameters})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:

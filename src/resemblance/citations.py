@@ -78,7 +78,7 @@ def cite(*names: Any) -> str:
 
 
 def citation_keys(name: str) -> tuple[str, ...]:
-    """Return the bibliography keys to cite for a name.
+    """Return the bibliography keys to cite for a name that :func:`cite` accepts.
 
     Raises ``ValueError`` with the closest name for an unknown name.
     """
@@ -108,7 +108,8 @@ def citation_keys(name: str) -> tuple[str, ...]:
 
 
 def bibtex_entry(key: str) -> str:
-    """Return a bibliography entry, or the software's entry, as BibTeX.
+    """Return the bibliography entry of ``key``, or the software's entry for "resemblance", as
+    BibTeX.
 
     Raises ``ValueError`` for a key missing from the bibliography.
     """
@@ -132,14 +133,14 @@ def software_bibtex() -> str:
 
 
 def citation_url(key: str) -> str | None:
-    """Return the address of a work in the bibliography; None for an unknown key or a work without
-    an address."""
+    """Return the web address of the work with a key of the bibliography; None for an unknown key or
+    a work without an address."""
     fields = dict(BIBTEX_FIELD.findall(bibliography().get(key, "")))
     return f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url")
 
 
 def short_citation(key: str) -> str:
-    """Return authors and year of a work: "Kornblith et al. 2019".
+    """Return authors and year of the work with a key of the bibliography: "Kornblith et al. 2019".
 
     Raises ``ValueError`` for a key missing from the bibliography.
     """
@@ -158,20 +159,21 @@ def _decode_bibtex(text: str) -> str:
 
 
 def bibliography() -> Mapping[str, str]:
-    """Return the bibliography entries by key; none if the file is missing."""
+    """Return the BibTeX entries of the bibliography, by key; {} if the file is missing."""
     place = next((path for path in BIBLIOGRAPHY_PATHS if path.exists()), None)
     return _parse_bibliography(place, place.stat().st_mtime_ns) if place else {}
 
 
 @lru_cache(maxsize=1)
 def _parse_bibliography(path: Path, mtime: int) -> Mapping[str, str]:
-    """Return the entries of a file; the modification time ``mtime`` is part of the cache key."""
+    """Return the BibTeX entries of a file, by key; the modification time ``mtime`` in nanoseconds
+    is part of the cache key."""
     text = path.read_text(encoding="utf-8")
     return {match[1]: match[0] for match in BIBTEX_ENTRY.finditer(text)}
 
 
 def _citable_names() -> list[str]:
-    """Return all names with a citation."""
+    """Return all names with a citation, including the labels of measures and statistics."""
     measures, statistics = list_measures(), list_statistics()
     names = [*(m.name for m in measures), *(s.name for s in statistics)]
     labels = [*(m.label for m in measures), *(s.label for s in statistics)]
