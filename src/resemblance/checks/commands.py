@@ -106,7 +106,8 @@ class InterruptibleText(io.StringIO):
         self.count, self.interrupted_at, self.is_terminal = count, interrupted_at, is_terminal
 
     def write(self, text: str) -> int:
-        """Write a text."""
+        """Write a text, and return the number of characters; at the call that is interrupted, raise
+        ``KeyboardInterrupt`` instead."""
         self.count[0] += 1
         if self.count[0] == self.interrupted_at:
             raise KeyboardInterrupt

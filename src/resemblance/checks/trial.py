@@ -126,8 +126,8 @@ class CheckContext(NamedTuple):
         return self._replace(entry=entry, samples=samples).with_few_starts()
 
     def with_few_starts(self) -> CheckContext:
-        """Return a context with at most 4 starts of a search, for checks that need no global
-        minimum; this context, if the measure has no more starts."""
+        """Return a context with 4 starts of a search, for checks that need no global minimum; this
+        context unchanged, if the measure has at most 4 starts by default."""
         if self.entry.defaults.get("starts", 0) <= FEW_CHECK_STARTS:
             return self
         return self._replace(entry=self.entry.with_parameters(starts=FEW_CHECK_STARTS))

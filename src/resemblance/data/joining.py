@@ -22,7 +22,9 @@ from .sample_ids import id_spelling_hint
 
 
 def join_samples(*representations: Any) -> tuple[Representation, ...]:
-    """Restrict representations or data frames to the common sample ids, in the order of the first.
+    """Return representations, or data frames as representations, with the common sample ids alone.
+
+    The samples are in the order of the first argument.
 
     Raises ``ValueError`` when an argument has no ids or has repeated ids, or when no id is common
     to all arguments.

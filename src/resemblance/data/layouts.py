@@ -54,7 +54,7 @@ def from_tokens(
     name: str = "",
     ids: Sequence[Hashable] | None = None,
 ) -> Representation:
-    """Pool activations with a row per token to one row per sample.
+    """Return a representation with one row per sample, from activations with a row per token.
 
     Parameters
     ----------
@@ -129,7 +129,8 @@ def from_maps(
     name: str = "",
     ids: Sequence[Hashable] | None = None,
 ) -> Representation:
-    """Pool activation maps of channels to one row per sample or per position.
+    """Return a representation with one row per sample or per position, from activation maps of
+    channels.
 
     Parameters
     ----------
@@ -218,7 +219,7 @@ def from_trials(
     name: str = "",
     ids: Sequence[Hashable] | None = None,
 ) -> Representation:
-    """Pool responses with time bins to one row per trial.
+    """Return a representation with one row per trial, from responses with time bins.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
 
 
 def _locate_input(path: Path) -> InputLocation:
-    """Split a path into a file or a folder of features, and the rest of the path as a key.
+    """Return a path split into a file or a folder of features, and the rest of the path as a key.
 
     The key is None for a path that exists, or has no such parent.
     """

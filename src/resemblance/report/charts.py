@@ -78,8 +78,8 @@ class ChartFrame(NamedTuple):
 
 
 def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
-    """Draw lines or points with intervals as SVG; the first line is on top. Without points, return
-    a note.
+    """Return lines or points with intervals as SVG; the first line is on top. Without points,
+    return a note in HTML.
 
     ``keys``: the style of each line by name. Raises ``ValueError`` for a negative value on a
     logarithmic axis.
@@ -155,7 +155,8 @@ def plane_axes(points: Sequence[Point]) -> tuple[AxisScale, AxisScale]:
 
 
 def _plane_outline(figure: Chart) -> list[str]:
-    """Draw the frame and the caption of a plane; the axes of a plane have no numbers."""
+    """Return the SVG of the frame and the caption of a plane; the axes of a plane have no
+    numbers."""
     width, height = CHART_WIDTH - MARGIN_LEFT, CHART_HEIGHT - MARGIN_BOTTOM + 12
     outline = svg_element(
         "rect", x=MARGIN_LEFT / 2, y=4, width=width, height=height, rx=6, class_="plane"
@@ -189,8 +190,8 @@ def _horizontal_grid_lines(y: AxisScale) -> list[str]:
 
 
 def _x_axis_labels(frame: ChartFrame, points: Iterable[Point]) -> list[str]:
-    """Write the numbers and the name of the horizontal axis. If joined lines have few x values, the
-    numbers are these values."""
+    """Return the SVG of the numbers and the name of the horizontal axis. If joined lines have few x
+    values, the numbers are these values."""
     figure, x = frame.chart, frame.x
     places = sorted({a for a, _ in points})
     ticks = places if figure.joined and len(places) <= MAX_LABELED_POSITIONS else axis_ticks(x)
@@ -203,7 +204,8 @@ def _x_axis_labels(frame: ChartFrame, points: Iterable[Point]) -> list[str]:
 
 
 def _line_markup(line: Line, key: LineStyle, frame: ChartFrame) -> str:
-    """Draw a line with intervals and markers, and with a gap at every missing value."""
+    """Return the SVG of a line with intervals and markers, and with a gap at every missing
+    value."""
     x, y, is_joined = frame.x, frame.y, frame.chart.joined
     runs, line = _contiguous_slices(line.points), finite_points(line)
     places = [(x(a), y(b)) for a, b in line.points]

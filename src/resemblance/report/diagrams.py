@@ -65,7 +65,8 @@ def dendrogram_svg(figure: Dendrogram) -> str:
 
 
 def describe_tree(figure: Dendrogram) -> str:
-    """Describe a dendrogram in words: the two branches of the last merge."""
+    """Return a dendrogram in words: the number of leaves, and the leaves of the two branches of the
+    last merge."""
     last_merge = figure.merges[-1]
     left, right = (
         list_names(_leaf_names(figure, side), MAX_LEAVES_IN_TOOLTIP) for side in last_merge[:2]

@@ -250,7 +250,8 @@ def describe_min_pvalues(evidence: Evidence) -> str:
 
 
 def describe_null_hypothesis(evidence: Evidence) -> str:
-    """Describe chance: the null hypothesis behind the permutations of the samples."""
+    """Return an explanation of chance in words: the null hypothesis behind the permutations of the
+    samples."""
     design = evidence.design
     if design.shifts:
         return (
