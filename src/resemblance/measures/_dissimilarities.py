@@ -116,11 +116,13 @@ def from_dissimilarities(
 
 
 def _fill_missing_pairs(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mask (n, n) of pairs without a dissimilarity, and the matrix with the gaps filled.
+    """Return the mask (n, n) of pairs without a dissimilarity, and a matrix with the gaps filled.
 
-    The filling is the mean of the given dissimilarities, and 0 on the diagonal. No result depends
-    on the filling. Raises ``UndefinedError`` for infinity and for a matrix without any pair, and
-    ``ValueError`` for a gap in one half of the matrix alone.
+    ``matrix``: (n, n) dissimilarities of ``x``, with NaN for a missing pair; without NaN the
+    function returns ``matrix`` itself. The filling is the mean of the given dissimilarities, and 0
+    on the diagonal. No result depends on the filling. Raises ``UndefinedError`` for infinity and
+    for a matrix without any pair, and ``ValueError`` for NaN in one half of the matrix alone. ``x``
+    gives the name for errors.
     """
     if np.isinf(matrix).any():
         i, j = np.argwhere(np.isinf(matrix))[0]
@@ -271,7 +273,8 @@ def rdm(X: Any, rdm: str = "correlation") -> np.ndarray:
 
 
 def _input_rounding(x: Representation) -> float:
-    """Return the machine epsilon of the given numbers; 0 for integers."""
+    """Return the machine epsilon of the dtype in which a user gave the values of ``x``; 0 for
+    integers."""
     dtype = to_numpy(x.source).dtype
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
@@ -283,10 +286,11 @@ def _label_numbers(labels: Any, n: int, role: str) -> np.ndarray:
 def _condition_numbers(
     x: Representation, labels: Any
 ) -> tuple[tuple[Hashable, ...] | None, np.ndarray]:
-    """Return the sorted labels, and for each trial the position of its label among the sorted
-    labels.
+    """Return the sorted distinct labels, and the position of the label of every trial among the
+    sorted labels, (trials,).
 
-    Without labels: the ids of x (or None), and the row numbers.
+    ``labels``: a label per row of ``x``. If None: the ids of x (None without ids), and the row
+    numbers.
     """
     n = x.shape[0]
     if labels is None:
@@ -299,10 +303,14 @@ def _condition_numbers(
 def _cross_validated_products(
     points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, factors: FactorFunction, ids: Any
 ) -> np.ndarray:
-    """Return the cross-validated products of differences, shape (n, n).
+    """Return the cross-validated products of differences, (conditions, conditions), with a
+    diagonal of 0.
 
     One factor is the difference in one run, the other factor the difference in the other runs. The
     entry of a pair of conditions is the mean over the runs that contain both conditions.
+    ``points``: the trials, (trials, d). ``numbers``, ``runs``: the condition and the run of every
+    trial, as integers from 0. ``factors``: maps means (conditions, d) to the two factors. ``ids``:
+    the names of the conditions, or None.
     """
     count = len(ids) if ids else int(numbers.max()) + 1
     trials = np.zeros((int(runs.max()) + 1, count), dtype=np.int64)
@@ -326,8 +334,11 @@ def _cross_validated_products(
 
 
 def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield every set of runs that pairs of conditions share, as run numbers, with the indices of
-    the pairs. ``shared``: (runs, pairs) of booleans."""
+    """Yield every distinct set of runs that pairs of conditions share, as run numbers, with the
+    column indices in ``shared`` of the pairs that share exactly the set.
+
+    ``shared``: (runs, pairs), True if a run contains both conditions of a pair.
+    """
     if shared.all():
         yield np.arange(len(shared)), np.arange(shared.shape[1])
         return
@@ -338,7 +349,12 @@ def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarra
 
 def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids: Any) -> None:
     """Raise ``ValueError`` for fewer than two runs, and if two conditions share fewer than two
-    runs."""
+    runs.
+
+    ``shared``: (runs, pairs), True if a run contains both conditions of a pair. ``first``,
+    ``second``: the numbers of the conditions of every pair. ``ids``: the names of the conditions,
+    or None.
+    """
     if len(shared) < 2:
         raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
     n_runs = shared.sum(axis=0)
@@ -354,7 +370,8 @@ def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids
 
 
 def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
-    """Return points minus the mean of each feature; NaN is left out of the mean.
+    """Return new points (trials, d) minus the mean of each feature; NaN is left out of the mean
+    and stays NaN.
 
     Euclidean distances do not change. Products of points far from the origin would lose digits.
     """
@@ -368,10 +385,11 @@ def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
 def _complete_mean_rows(
     points: np.ndarray, numbers: np.ndarray, context: str, ids: Any
 ) -> np.ndarray:
-    """Return the mean row per condition number, (conditions, features).
+    """Return the mean row per condition, (conditions, d), over the trials that have a number.
 
-    Raises ``UndefinedError`` for a condition without a number of some feature; ``context`` says in
-    the error which runs were meant.
+    ``points``: (trials, d). ``numbers``: the condition of every trial, from 0. ``ids``: the names
+    of the conditions, or None. Raises ``UndefinedError`` for a condition without a number of some
+    feature; ``context`` says in the error where ("in a run").
     """
     means = mean_rows_by_number(points, numbers)
     gaps = np.isnan(means)
@@ -388,7 +406,13 @@ def _complete_mean_rows(
 def _leave_one_run_out_means(
     points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, ids: Sequence[Hashable]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield, for every run, the means over all other runs and the means over the run."""
+    """Yield, for every run, the mean row per condition over all other runs and over the run, each
+    (conditions, d).
+
+    ``points``: (trials, d). ``numbers``, ``runs``: the condition, from 0, and the run of every
+    trial. ``ids``: the names of the conditions. Raises ``UndefinedError`` for a condition without a
+    number of some feature.
+    """
     for run in np.unique(runs):
         in_run = runs == run
         training, test = (
@@ -422,7 +446,8 @@ def _check_kind(rdm: str, points: np.ndarray, noise: Any, runs: Any, prior: Any)
 
 
 def _require_several_features(caller: str, d: int) -> None:
-    """Raise ``ValueError`` for a correlation over a single feature."""
+    """Raise ``ValueError`` if the number of features ``d`` is 1: a single feature has no
+    correlation. The error begins with ``caller``."""
     if d < 2:
         raise ValueError(
             f'{caller}: X has one feature, over which there is no correlation; take rdm="euclidean"'
@@ -430,11 +455,11 @@ def _require_several_features(caller: str, d: int) -> None:
 
 
 def _rescale_into_range(points: np.ndarray, rdm: str, noise: Any) -> tuple[np.ndarray, float]:
-    """Return points whose squares neither overflow nor underflow, and the unit that the points were
-    divided by.
+    """Return points whose squares neither overflow nor underflow, and the divisor of the points:
+    1.0, or the largest magnitude.
 
-    Raises ``ValueError`` if the dissimilarities would be out of range: for squares, and with
-    ``noise``.
+    Raises ``ValueError`` for points out of range if ``rdm`` is "sqeuclidean" or "poisson", or with
+    ``noise``: the dissimilarities would be out of range.
     """
     largest = float(np.nanmax(np.abs(points), initial=0.0))
     if MIN_FEATURE_SIZE <= largest <= 1 / MIN_FEATURE_SIZE or largest == 0:
@@ -450,10 +475,12 @@ def _rescale_into_range(points: np.ndarray, rdm: str, noise: Any) -> tuple[np.nd
 def _dissimilarity_factors(
     rdm: str, points: np.ndarray, noise: Any, prior: tuple[float, float]
 ) -> FactorFunction:
-    """Return a function that maps means to the two factors of the dissimilarities.
+    """Return a function that maps means (conditions, d) to the two factors of the dissimilarities,
+    (conditions, d) each.
 
-    The factors are the rates and the log rates for "poisson". Otherwise both factors are the means,
-    whitened if ``noise`` is given. Raises ``ValueError`` for ``noise`` that is no covariance.
+    The factors are the rates and the log rates for "poisson", with ``prior`` = (rate, weight).
+    Otherwise both factors are the means, whitened if ``noise`` (d, d) is given. ``points``: only
+    the number of columns d counts. Raises ``ValueError`` for ``noise`` that is no covariance.
     """
     if rdm == "poisson":
         rate, weight = prior
@@ -482,17 +509,18 @@ def _dissimilarity_factors(
 
 
 def _mean_difference_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the mean over features of the products of differences, (n, n)."""
+    """Return the mean over features f of :math:`(l_{if} - l_{jf}) (r_{if} - r_{jf})`, (n, n), for
+    ``left`` l and ``right`` r, (n, d) each."""
     products = left @ right.T / left.shape[1]
     diagonal = np.diagonal(products)
     return np.asarray(diagonal[:, None] + diagonal - products - products.T)
 
 
 def _symmetric_from_condensed(vector: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix with the given entries above the diagonal, row by row, and a
-    diagonal of 0.
+    """Return the symmetric matrix (n, n) with the entries ``vector`` above the diagonal, row by
+    row, and a diagonal of 0.
 
-    Raises ``ValueError`` if the number of entries is no number of pairs.
+    Raises ``ValueError`` if the length of ``vector`` is not n (n - 1) / 2 for an n of 2 or more.
     """
     from scipy.spatial.distance import squareform
 
@@ -511,9 +539,10 @@ def _pseudo_euclidean_points(
     ids: Sequence[Hashable] | None,
     gaps: np.ndarray | None = None,
 ) -> Representation:
-    """Return the representation (points with signs) that has the given dissimilarities.
+    """Return a representation, points with signs, that has the dissimilarities ``matrix`` (n, n).
 
-    ``gaps`` marks pairs without a dissimilarity. Raises ``ValueError`` for more than
+    ``rdm``: the kind of the dissimilarities, which results name, such as "given" or "crossnobis".
+    ``gaps``: (n, n), True for a pair without a dissimilarity. Raises ``ValueError`` for more than
     ``MAX_CONDITIONS`` conditions.
     """
     n = len(matrix)

@@ -96,7 +96,10 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
 
 @aligned_cosine.claim("uninformative")
 def uninformative_row_directions(x: Representation, y: Representation) -> str:
-    """Near when the rows of both sides point in nearly orthogonal directions, as for n below d."""
+    """Near when the rows of both sides point in nearly orthogonal directions, as for n below d.
+
+    Returns the warning, or "".
+    """
     if has_low_dimension(x, y):
         return ""
     return warn_near_ceiling(x.n_samples, direction_flatness(x) * direction_flatness(y))
@@ -248,12 +251,12 @@ def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) 
 @procrustes_size_shape.claim("uninformative")
 @shape_distance.claim("uninformative")
 def uninformative_rotations(x: Representation, y: Representation, alpha: float = 1.0) -> str:
-    """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d; fixed
-    if whitened.
+    """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d;
+    fixed if whitened.
 
-    A pair whose best cosine is below ``MIN_CEILING_SHARE`` is no better than chance would be near
-    the ceiling, so the value excludes the caveat. Then bounds of the flatness usually decide,
-    without eigenvalues.
+    Returns the warning, or "". ``alpha`` as in :func:`shape_distance`: 0 whitens. A pair whose best
+    cosine is below ``MIN_CEILING_SHARE`` is no better than chance would be near the ceiling, so the
+    value excludes the caveat. Then bounds of the flatness usually decide, without eigenvalues.
     """
     if alpha == 0:
         return uninformative_spans(x, y)
@@ -272,7 +275,8 @@ def uninformative_rotations(x: Representation, y: Representation, alpha: float =
 
 @shape_distance.claim("claims_for")
 def _shape_claims(alpha: float) -> dict[str, Any]:
-    """Return the claims that depend on the amount of whitening."""
+    """Return the claims of ``shape_distance`` that differ from the declared claims: other
+    invariances if ``alpha`` is 0, and no diagnostics if ``alpha`` is 1."""
     if alpha == 0:
         return {"invariant_to": {"affine"} | SAMPLE_ROTATION}
     return {"diagnostics": no_diagnostics} if alpha == 1 else {}
@@ -286,11 +290,12 @@ UNCERTAIN_ROTATION = (
 
 
 def _best_rotation(x: Representation, y: Representation) -> Array:
-    """Return the best rotation (d, e) of the uncentred rows of x, on the directions that determine
-    a rotation.
+    """Return the matrix Q (d, e), U V' of the SVD X' Y = U S V', for which the uncentred rows x Q
+    are nearest to the rows of y.
 
-    Raises :class:`UndefinedError` if another rotation fits equally well up to rounding and would
-    turn the directions of the rows.
+    Singular vectors with a singular value of 0 are left out, so Q is a rotation only of the
+    directions that X' Y determines. Raises :class:`UndefinedError` if another rotation fits equally
+    well up to rounding and would turn the directions of the rows.
     """
     cross, rows = cross_products(x, y, centered=False), row_direction_products(x, y)
     u, s, vt = svd(cross)
@@ -312,12 +317,14 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
 def _require_certain_rotation(
     x: Representation, u: Array, s: Array, vt: Array, rows: Array
 ) -> None:
-    r"""Raise :class:`UndefinedError` if rounding of the product can turn the rows noticeably.
+    r"""Raise :class:`UndefinedError` if rounding of X' Y = U diag(s) V' can change the mean cosine
+    of the rotated rows by more than ``MAX_COSINE_CHANGE``.
 
-    A rounding error of :math:`\delta` turns the rotation in the plane of directions i and j by up
-    to :math:`\delta / (s_i + s_j)`. The turn changes the sum of cosines by up to
-    :math:`|m_{ij} - m_{ji}| \, \delta / (s_i + s_j)`, where m holds the products of directions in
-    the bases of the rotation.
+    ``u`` (d, r), ``s`` (r,), ``vt`` (r, e): the SVD. ``rows``: the product (d, e) of the points
+    with unit rows. ``x``: gives n. With an error :math:`\delta` of X' Y and m = U' rows V, the sum
+    of the cosines changes by at most
+
+    .. math:: \sum_{i < j} |m_{ij} - m_{ji}| \, \delta / (s_i + s_j)
     """
     xp, limit = x.xp, MAX_COSINE_CHANGE * x.n_samples
     error = 4 * epsilon(s) * scalar(s[0]) * max(rows.shape) ** 0.5
@@ -331,21 +338,23 @@ def _require_certain_rotation(
 
 
 def _preshape_chord(x: Representation, y: Representation) -> Array:
-    """Return the distance between two pre-shapes after the best rotation."""
+    """Return the distance, from 0 to sqrt(2), between x and y after centring, division by the
+    Frobenius norms and the best rotation."""
     return _accurate_chord(2 - 2 * nuclear_norm(x, y), lambda: rotated_residual(x, y))
 
 
 def _accurate_chord(squared: Array, residual: Callable[[], Array]) -> Array:
-    """Return the root of a squared distance between unit vectors.
+    """Return the root of ``squared``, the squared distance between two unit vectors.
 
     Near zero, where the subtraction behind ``squared`` loses digits, return ``residual()`` instead.
+    ``residual`` computes the distance, not squared, from differences.
     """
     return residual() if scalar(squared) < epsilon(squared) ** 0.4 else safe_sqrt(squared)
 
 
 def size_and_shape_distance(chord: Array, a: Array, b: Array) -> Array:
-    """Return the distance between shapes of sizes a and b, where ``chord`` is the distance between
-    the unit shapes.
+    """Return the distance |aX - bY| between shapes of sizes ``a`` and ``b``, where ``chord`` is
+    the distance |X - Y| between the unit shapes.
 
     |aX - bY|^2 = (a - b)^2 + a b |X - Y|^2 for unit X and Y: the formula neither overflows nor
     loses digits.

@@ -110,8 +110,11 @@ def mean_cca(
 
 @mean_cca.claim("uninformative")
 def uninformative_spans(x: Representation, y: Representation) -> str:
-    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
-    - 1) of them."""
+    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8
+    (n - 1) of them.
+
+    Returns the warning, or "".
+    """
     if has_few_columns(x, y):
         return ""
     return warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(x), numerical_rank(y))
@@ -119,7 +122,8 @@ def uninformative_spans(x: Representation, y: Representation) -> str:
 
 @mean_cca.claim("claims_for")
 def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
-    """Return the claims that depend on the aggregation and the divisor."""
+    """Return the claims of ``mean_cca`` that differ from the declared claims, for values of the
+    two parameters."""
     claims: dict[str, Any] = {"identity": divisor == "rank"}
     if (aggregation, divisor) != ("mean", "rank"):
         claims["fit"] = None
@@ -187,8 +191,11 @@ def svcca(
 def uninformative_leading_spans(
     x: Representation, y: Representation, explained_variance: float, truncation: str
 ) -> str:
-    """Fixed when n - 1 components of one side are kept, with those tied with the last; near for 0.8
-    (n - 1) of them."""
+    """Fixed when n - 1 components of one side are kept, with those tied with the last; near for
+    0.8 (n - 1) of them.
+
+    Returns the warning, or "".
+    """
     if truncation == "resi" or has_few_columns(x, y):
         return ""
     counts = (
@@ -272,7 +279,10 @@ def uninformative_weighted_spans(
     x: Representation, y: Representation, weights: str, directions: str
 ) -> str:
     """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
-    gives no weights."""
+    gives no weights.
+
+    Returns the warning, or "".
+    """
     if directions != "all":
         return uninformative_spans(x, y)
     partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
@@ -284,7 +294,8 @@ def uninformative_weighted_spans(
 
 @pwcca.claim("claims_for")
 def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
-    """Return the claims that depend on the weights and on the weighted directions."""
+    """Return the claims of ``pwcca`` for values of the two parameters: symmetry,
+    differentiability, and the invariances for ``directions="resi"``."""
     if directions == "resi":
         return {"invariant_to": {"isotropic_scaling"} | SAMPLE_ROTATION, "differentiable": False}
     return {"symmetric": weights == "symmetric", "differentiable": directions == "canonical"}
@@ -330,7 +341,10 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 @subspace_overlap.claim("uninformative")
 def uninformative_components(x: Representation, y: Representation, k: int) -> str:
     """Fixed when k components of one side, with those tied with the last, are n - 1; near for 0.8
-    (n - 1)."""
+    (n - 1).
+
+    Returns the warning, or "".
+    """
     if has_few_columns(x, y):
         return ""
     return warn_full_rank(
@@ -368,8 +382,11 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
 @eigenspace_overlap.claim("uninformative")
 def uninformative_column_spaces(x: Representation, y: Representation) -> str:
-    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8 n
-    of them."""
+    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8
+    n of them.
+
+    Returns the warning, or "".
+    """
     if has_few_columns(x, y):
         return ""
     return warn_full_rank(
@@ -378,14 +395,17 @@ def uninformative_column_spaces(x: Representation, y: Representation) -> str:
 
 
 def canonical_correlations(overlap: Array) -> Array:
-    """Return the canonical correlations, the singular values of a basis overlap."""
+    """Return the canonical correlations, largest first, clipped to at most 1: the singular values
+    of ``overlap`` = Q_x' Q_y, the products of two orthonormal bases."""
     return clip_above_one(singular_values(overlap))
 
 
 def _weighted_mean_correlation(x: Representation, y: Representation, unpaired: bool) -> Array:
-    """Return the mean of the canonical correlations weighted by x.
+    """Return the mean of the canonical correlations of x and y, weighted by the projections of the
+    columns of x.
 
-    With ``unpaired``, directions of x without a partner in y have weights too.
+    ``unpaired``: whether directions of x without a partner in y also have weights, with correlation
+    0.
     """
     xp = x.xp
     # The variates are in the coordinates of the basis of x.
@@ -400,10 +420,12 @@ def _weighted_mean_correlation(x: Representation, y: Representation, unpaired: b
 
 
 def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
-    """Return the weight of every variate: the sum of the magnitudes of its projections.
+    """Return the weight of every variate, (variates,): the sum of the magnitudes of the
+    projections of all columns on the variate.
 
-    Variates with the same correlation take their weights from their principal directions among the
-    columns.
+    ``projections``: (variates, columns). ``rho``: the correlation of every variate, largest first.
+    Variates with the same correlation are first replaced by the principal directions of their
+    projections.
     """
     xp, parts, end = namespace(projections), [], 0
     for start, stop in _tied_correlation_ranges(rho):
@@ -414,7 +436,7 @@ def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
 
 def _principal_projections(projections: Array) -> Array:
     """Return the projections of several variates, rotated to the principal directions of the
-    projections.
+    projections: diag(s) V' of the SVD.
 
     ``projections`` is (variates, columns). A row of the result is a principal direction times its
     singular value, the largest first; the shape is (min(variates, columns), columns).

@@ -155,7 +155,10 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
 @riemannian.claim("uninformative")
 def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d."""
+    d.
+
+    Returns the warning, or "".
+    """
     return uninformative_grams(x, y)
 
 
@@ -239,7 +242,8 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
 
 @pwcka.claim("chance")
 def chance_pwcka(x: Representation, y: Representation, explained_variance: float) -> float:
-    """Return tr K tr L / (n - 1) over the norms, for Gram matrices of the leading components."""
+    """Return the mean value over all permutations of the samples, tr K tr L / ((n - 1) |K| |L|),
+    for the centred Gram matrices K, L of the leading components."""
     count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
     return expected_cosine(leading_gram(x, count), leading_gram(y, count))
 
@@ -249,16 +253,19 @@ def uninformative_leading_grams(
     x: Representation, y: Representation, explained_variance: float
 ) -> str:
     """Near when the effective dimensions of the leading components approach n - 1, as for n well
-    below d."""
+    below d.
+
+    Returns the warning, or "".
+    """
     if has_low_dimension(x, y):
         return ""
     return warn_near_ceiling(x.n_samples, chance_pwcka(x, y, explained_variance=explained_variance))
 
 
 def _share_directions(x: Representation, y: Representation) -> bool:
-    """Say whether the column spaces of x and y nearly share a direction.
+    """Return whether the column spaces of x and y nearly share a direction.
 
-    Shared means that 1 minus the squared cosine keeps too few digits. Also true where a derivative
+    Shared means that 1 minus the squared cosine keeps too few digits. Also True where a derivative
     is recorded, and if a representation varies too little to have directions.
     """
     if any(records_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
@@ -269,19 +276,22 @@ def _share_directions(x: Representation, y: Representation) -> bool:
 
 
 def _products_beyond_basis(overlap: Array) -> Array:
-    """Return I - P' P, the products of the part of the basis of y outside the basis of x.
+    """Return I - P' P, (rank_y, rank_y): the inner products of the basis vectors of y minus their
+    projections on the space of x.
 
-    P is the overlap of the two bases.
+    ``overlap``: P = Q_x' Q_y, (rank_x, rank_y), the products of the two orthonormal bases.
     """
     xp = namespace(overlap)
     return _identity_matrix(overlap, overlap.shape[1]) - xp.matrix_transpose(overlap) @ overlap
 
 
 def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) -> Array:
-    """Return the generalised eigenvalues of the shrunk Gram matrix of y against x, ascending.
+    """Return the generalised eigenvalues of the shrunk Gram matrix of y against the shrunk Gram
+    matrix of x, ascending, (rank_x + rank_y,).
 
-    The coordinates are the basis of x, where the Gram matrix of x is diagonal, and the part of the
-    basis of y outside the basis of x.
+    The function needs spaces of x and y without a common direction. The coordinates are the basis
+    of x, where the Gram matrix of x is diagonal, and the part of the basis of y outside the basis
+    of x.
     """
     xp, n, overlap = x.xp, x.n_samples, basis_overlap(x, y)
     s, t = decomposition(x).singular, decomposition(y).singular
@@ -293,8 +303,8 @@ def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) 
 
 
 def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tuple[Array, Array]:
-    """Return both Gram matrices, shrunk towards the identity, in coordinates of the space that the
-    columns of x and y span together."""
+    """Return the Gram matrices of x and of y, shrunk towards the identity, (k, k) each, in
+    coordinates of the space that the columns of x and y span together."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
     basis = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
     a, b = (_shrunk_gram(xp.matrix_transpose(basis) @ p, x.n_samples, shrinkage) for p in points)
@@ -302,7 +312,8 @@ def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tup
 
 
 def _shrunk_gram(points: Array, n: int, shrinkage: float) -> Array:
-    """Return (1 - shrinkage) n P P^T + shrinkage I, the shrunk Gram matrix of the points P."""
+    """Return (1 - shrinkage) n P P' + shrinkage I for ``points`` P, (rows, rows); ``n`` is the
+    number of samples, which may differ from the number of rows."""
     gram = points @ namespace(points).matrix_transpose(points)
     return (1 - shrinkage) * n * gram + shrinkage * _identity_matrix(points, points.shape[0])
 
@@ -312,11 +323,11 @@ def _identity_matrix(like: Array, size: int) -> Array:
 
 
 def _log_eigenvalues(ratios: Array, reverse_ratios: Array) -> Array:
-    """Return the logarithms of the generalised eigenvalues, ascending.
+    """Return the logarithms of the eigenvalues ``ratios``, in the same order.
 
-    ``ratios`` are the eigenvalues of b against a, ``reverse_ratios`` of a against b. An eigenvalue
-    of b against a is the reciprocal of an eigenvalue of a against b, and only the larger of the two
-    is accurate.
+    ``ratios`` are the generalised eigenvalues of b against a, ``reverse_ratios`` of a against b,
+    both ascending. An eigenvalue of b against a is the reciprocal of an eigenvalue of a against b,
+    and only the larger of the two is accurate.
     """
     xp = namespace(ratios, reverse_ratios)
     up, down = ratios, xp.flip(reverse_ratios, axis=0)
@@ -326,7 +337,8 @@ def _log_eigenvalues(ratios: Array, reverse_ratios: Array) -> Array:
 
 
 def _generalized_eigenvalues(a: Array, b: Array) -> Array:
-    """Return the generalised eigenvalues of b against a, ascending."""
+    """Return the generalised eigenvalues v of B u = v A u, ascending, for positive definite ``a``
+    and symmetric ``b``."""
     xp = namespace(a, b)
     root_of_a = xp.linalg.cholesky(a)
     half = xp.linalg.solve(root_of_a, b)

@@ -126,8 +126,10 @@ def uniformity_difference(
 def uninformative_far_samples(
     x: Representation, y: Representation, rows: str, self_pairs: bool
 ) -> str:
-    """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only
-    itself."""
+    """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only itself.
+
+    Returns the warning, or "".
+    """
     if rows == "unit" or not self_pairs:
         return ""
     is_isolated = all(

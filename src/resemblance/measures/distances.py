@@ -120,7 +120,10 @@ def uninformative_distances(
     x: Representation, y: Representation, squared: bool, estimator: str
 ) -> str:
     """Near when the distances between samples are nearly equal, as for few samples of many
-    features; not debiased."""
+    features; not debiased.
+
+    Returns the warning, or "".
+    """
     if estimator == "debiased":
         return ""
     share = expected_cosine(distance_pair_matrix(x), distance_pair_matrix(y))
@@ -129,7 +132,8 @@ def uninformative_distances(
 
 @distance_correlation.claim("claims_for")
 def _distance_correlation_claims(squared: bool, estimator: str) -> dict[str, Any]:
-    """Return the claims that depend on the root and on the estimator."""
+    """Return the claims of ``distance_correlation`` that depend on the root and on the
+    estimator."""
     if estimator == "biased":
         return {"compares": Product(distance_pair_matrix, root=not squared, blocks=True)}
     compared = Product(u_centered_distance_matrix, blocks=True)
@@ -230,7 +234,8 @@ def rsm_norm_difference(
 
 
 def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, norm: str) -> Array:
-    """Return the norm of a D_X - b D_Y for distances in unit size."""
+    """Return the ``norm`` ("spectral" or "frobenius") of a D_X - b D_Y, where D_X and D_Y are the
+    distances of x and y in unit size."""
     if norm == "spectral":
         return _largest_eigenvalue(
             _scaled_difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
@@ -243,8 +248,8 @@ def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, n
 def _squared_deviation_difference(
     x: Representation, y: Representation, a: Array, b: Array
 ) -> Array:
-    """Return the squared norm of a d - b e, where d and e are the deviations of the distances in x
-    and y from their means."""
+    """Return |a d - b e|^2, where d and e are the deviations of the distances of the pairs i < j
+    in x and y, in unit size, from their means."""
     d, e = distance_deviations(x), distance_deviations(y)
     p, q = a * deviation_norm(x), b * deviation_norm(y)
     squared = (p - q) ** 2 + 2 * (p * q - a * b * frobenius_inner(d, e))
@@ -256,7 +261,8 @@ def _squared_deviation_difference(
 
 
 def _scaled_difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
-    """Return a P - b Q, with one temporary matrix instead of three."""
+    """Return a new matrix a P - b Q, for ``p`` and ``q`` (n, n), with one temporary matrix instead
+    of three."""
     difference = a * p
     for start, stop in row_blocks(len(p)):
         difference[start:stop] -= b * q[start:stop]
@@ -309,7 +315,8 @@ MIN_RELATIVE_DIFFERENCE = 1e-6
 def rsm_norm_differences(
     xs: Sequence[Representation], ys: Sequence[Representation], norm: str
 ) -> Scores:
-    """Return the norms of the differences of distances for many pairs.
+    """Return the values of ``rsm_norm_difference`` for all pairs of ``xs`` and ``ys``, (rows,
+    columns).
 
     A Frobenius norm takes one pass over the distances, and a second pass for nearly equal
     distances. A spectral norm takes one pass per step of the Lanczos process, ten to twenty passes.
@@ -325,8 +332,8 @@ def rsm_norm_differences(
 
 
 def _distances_in_unit_size(grid: UniquePairs) -> list[BlockFunction]:
-    """Return functions that compute blocks of the distances in unit size; zero for a constant
-    representation."""
+    """Return, for every representation of ``grid``, a function that computes blocks of the
+    distances in unit size; zeros for a constant representation."""
     return [
         unit_size_distances(r) if scalar(size(r)) > 0 else distance_function(0 * r.array)
         for r in grid.representations
@@ -336,7 +343,11 @@ def _distances_in_unit_size(grid: UniquePairs) -> list[BlockFunction]:
 def _frobenius_norms(
     matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Return the Frobenius norm of a P - b Q for all pairs."""
+    """Return the Frobenius norm of a P - b Q for every pair of ``grid``, (pairs,).
+
+    ``matrices``: a function per representation that computes blocks of the (n, n) distances; P and
+    Q are the matrices of the pair. ``a``, ``b``: a factor per pair.
+    """
     diagonal = [(i, i) for i in range(len(matrices))]
     sums = matrix_inner_products(matrices, [*diagonal, *grid.pairs], grid.samples)
     norms, product = np.sqrt(sums[: len(diagonal)]), sums[len(diagonal) :] * a * b
@@ -350,8 +361,12 @@ def _frobenius_norms(
 def _squared_difference(
     matrices: list[BlockFunction], grid: UniquePairs, k: int, a: float, b: float
 ) -> float:
-    """Return the sum of the squares of a P - b Q for pair k of the grid, where the general formula
-    loses digits; 0 for a representation with itself."""
+    """Return the sum of the squares of the entries of a P - b Q for pair ``k`` of the grid,
+    computed entry by entry, where the general formula loses digits; 0 for a representation with
+    itself.
+
+    ``matrices`` as in :func:`_frobenius_norms`; ``a``, ``b``: the factors of the pair.
+    """
     i, j = grid.pairs[k]
     if i == j:
         return 0.0
@@ -370,10 +385,11 @@ MAX_LANCZOS_RESIDUAL = 1e-6
 
 
 class Lanczos:
-    """The Lanczos process of a symmetric matrix A, from a random start, without stored vectors.
+    """The Lanczos process of a symmetric matrix A (n, n), from a random start, without stored
+    vectors: the caller computes A ``vector`` and passes the image to ``take``, until ``is_done``.
 
     Rounding can produce copies of the extreme eigenvalues, but no wrong eigenvalue (Paige 1976). An
-    eigenvalue with an error of at most ``rounding`` is exact enough.
+    eigenvalue with an absolute error of at most ``rounding`` is exact enough.
     """
 
     def __init__(self, n: int, rounding: float):
@@ -386,7 +402,7 @@ class Lanczos:
 
     def take(self, image: np.ndarray) -> None:
         """Make a step with ``image`` = A v, for the current ``vector`` v: update ``value``, the
-        largest absolute eigenvalue so far, ``is_done`` and ``vector``."""
+        largest absolute eigenvalue so far, ``is_done``, and ``vector`` unless done."""
         alpha = float(self.vector @ image)
         image = image - alpha * self.vector
         if self._beside:
@@ -406,9 +422,11 @@ class Lanczos:
 
 
 def _is_converged(residual: float, gaps: np.ndarray, value: float) -> bool:
-    """Say whether an eigenvalue is exact. ``gaps``: the distances to the other eigenvalues.
+    """Return whether an eigenvalue of magnitude ``value`` is exact to a relative error of
+    ``EIGENVALUE_TOLERANCE``.
 
-    The error of an eigenvalue is at most the residual, and at most the squared residual over the
+    ``gaps``: the distances to the other eigenvalues. ``residual``: the norm |A v - value v|. The
+    error of an eigenvalue is at most the residual, and at most the squared residual over the
     distance to the next eigenvalue.
     """
     error = residual * min(1.0, residual / max(gaps.min(initial=value), 1e-300))
@@ -418,10 +436,11 @@ def _is_converged(residual: float, gaps: np.ndarray, value: float) -> bool:
 def largest_eigenvalues(
     matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Return the largest absolute eigenvalue of a P - b Q for all pairs; 0 for a representation
-    with itself.
+    """Return the largest absolute eigenvalue of a P - b Q for every pair of ``grid``, (pairs,); 0
+    for a representation with itself.
 
-    Every Lanczos step of all pairs in a batch takes one pass over the distances.
+    Arguments as in :func:`_frobenius_norms`. Every Lanczos step of all pairs in a batch takes one
+    pass over the distances.
     """
     values = np.zeros(len(grid.pairs))
     different = [k for k, (i, j) in enumerate(grid.pairs) if i != j]
@@ -439,11 +458,12 @@ def _largest_eigenvalues_of_pairs(
     a: np.ndarray,
     b: np.ndarray,
 ) -> list[float]:
-    """Return the largest absolute eigenvalues of a batch of pairs.
+    """Return the largest absolute eigenvalues of a P - b Q for the pairs at ``positions`` of
+    ``grid.pairs``.
 
-    The matrix of distances in unit size has the norm sqrt(2 n). If the distances of a pair are
-    equal, the difference is only the rounding error of matrices with that norm. Raises
-    ``UndefinedError`` after ``MAX_LANCZOS_STEPS`` steps.
+    ``a``, ``b``: the factors of all pairs of the grid. The matrix of distances in unit size has the
+    norm sqrt(2 n). If the distances of a pair are equal, the difference is only the rounding error
+    of matrices with that norm. Raises ``UndefinedError`` after ``MAX_LANCZOS_STEPS`` steps.
     """
     rounding = epsilon(grid.representations[0].array) * (2 * grid.samples) ** 0.5 * (a + b)
     processes = {k: Lanczos(grid.samples, float(rounding[k])) for k in positions}
@@ -467,8 +487,11 @@ def _apply_difference(
     a: np.ndarray,
     b: np.ndarray,
 ) -> dict[int, np.ndarray]:
-    """Return (a P - b Q) v for the vector v of every pair in ``vectors``, by position of the
-    pair."""
+    """Return (a P - b Q) v for the vector v (n,) of every pair in ``vectors``. Keys of argument
+    and result are positions in ``grid.pairs``.
+
+    ``a``, ``b``: the factors of all pairs of the grid.
+    """
     images = {k: np.zeros(len(v)) for k, v in vectors.items()}
     users: dict[int, list[int]] = {}
     for k in vectors:

@@ -14,7 +14,8 @@ MIN_CORRELATION = 1e-10  # canonical correlations below are rounding errors
 
 
 def rotation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the best rotation of x onto y, with the distance of the rotated points as the score.
+    """Return the best rotation of x (n, d) onto y (n, e); the score is the distance |X Q - Y| of
+    the rotated points.
 
     The rotation is the one of least norm: training samples that span fewer directions than the
     features leave the other directions without a counterpart.
@@ -24,23 +25,25 @@ def rotation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 
 
 def unit_rotation_maps(x: np.ndarray, y: np.ndarray, squared: bool = False) -> Maps:
-    """Return the best rotation of x onto y, with the distance of the points in unit size as the
-    score; with ``squared`` the squared distance."""
+    """Return the best rotation of x (n, d) onto y (n, e); the score is the distance of the rotated
+    points after division of x and of y by the Frobenius norm, or with ``squared`` the squared
+    distance."""
     require_variation(x, y)
     u, v = _rotation_bases(x, y)
     return Maps(u, v, partial(_unit_distance, u=u, v=v, power=2 if squared else 1), "rotated")
 
 
 def angle_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the best rotation of x onto y, with the angle between the points, in radians, as the
-    score."""
+    """Return the best rotation of x (n, d) onto y (n, e); the score is the angle in radians
+    between the rotated points and y, as vectors of n e numbers."""
     require_variation(x, y)
     u, v = _rotation_bases(x, y)
     return Maps(u, v, partial(_angle, u=u, v=v), "rotated")
 
 
 def whitened_angle_maps(x: np.ndarray, y: np.ndarray, alpha: float) -> Maps:
-    """Return the best rotation of partly whitened points, with the angle, in radians, as the score.
+    """Return the best rotation of partly whitened points; the score is the angle, in radians,
+    between the whitened points of x and of y after the rotation.
 
     ``alpha`` is the parameter of ``shape_distance``: 0 whitens fully, and 1 only scales.
     """
@@ -53,8 +56,8 @@ def whitened_angle_maps(x: np.ndarray, y: np.ndarray, alpha: float) -> Maps:
 
 
 def direction_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the best rotation of x onto y, with the mean cosine of corresponding rows as the
-    score.
+    """Return the best rotation of x (n, d) onto y (n, e); the score is the mean cosine of
+    corresponding rows.
 
     The rotation may reflect. The rotation minimises the squared distance of the points, as in
     ``aligned_cosine``; long rows therefore weigh more in the rotation than in the score. The score
@@ -66,7 +69,8 @@ def direction_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 
 
 def canonical_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the canonical variates, with the cosine of all variates together as the score.
+    """Return the maps of centred x (n, d) and y (n, e) to their canonical variates, (d, r) and (e,
+    r); the score is the cosine between all variates of x and all variates of y, as two vectors.
 
     Raises :class:`UndefinedError` if no correlation is above ``MIN_CORRELATION``.
     """
@@ -81,7 +85,11 @@ def canonical_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 
 
 def regression_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the regression of y on x, with the explained share of the variance as the score."""
+    """Return the least-squares maps of centred x (n, d) to centred y (n, e), without intercept.
+
+    The prediction is ``x @ maps.x @ maps.y.T``. ``score(x, y)`` of other samples is 1 minus the
+    squared error over the squared norm of y, all features together; below 0 for a bad prediction.
+    """
     require_variation(x, y)
     basis, singular, axes = _spanning_svd(x)
     maps = axes.T / singular, y.T @ basis
@@ -89,7 +97,8 @@ def regression_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 
 
 def penalized_maps(x: np.ndarray, y: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (d, r) and (e, r), whose product maps x to the ridge regression of y on x."""
+    """Return A (d, r) and B (e, r), with x A B' the ridge regression of centred y (n, e) on
+    centred x (n, d), without intercept. ``penalty``: in the squared units of x."""
     require_variation(x, y)
     basis, singular, axes = _spanning_svd(x)
     length = np.hypot(singular, np.sqrt(penalty))  # its square may overflow
@@ -97,8 +106,12 @@ def penalized_maps(x: np.ndarray, y: np.ndarray, penalty: float) -> tuple[np.nda
 
 
 def pls_weights(x: np.ndarray, y: np.ndarray, components: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (d, k) and (e, k), whose product maps x to the regression of y on the first
-    ``components`` partial least squares of x, by NIPALS."""
+    """Return A (d, k) and B (e, k), with x A B' the regression of centred y (n, e) on the first k
+    partial least squares components of centred x (n, d), by NIPALS.
+
+    k is ``components``, or less if the rest of x does not covary with y. Raises ``UndefinedError``
+    for more components than features of x or than n - 1, and if no direction covaries.
+    """
     require_variation(x, y)
     n, d = x.shape
     if components > min(n - 1, d):
@@ -128,8 +141,8 @@ def pls_weights(x: np.ndarray, y: np.ndarray, components: int) -> tuple[np.ndarr
 
 
 def rotated_distance(x: np.ndarray, y: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
-    r"""Return :math:`\sqrt{|X|^2 + |Y|^2 - 2 \langle X u, Y v \rangle}` for u, v with orthonormal
-    columns, from residuals, which keep the digits of a small distance."""
+    r"""Return :math:`\sqrt{|X|^2 + |Y|^2 - 2 \langle X u, Y v \rangle}` for u (d, r), v (e, r) with
+    orthonormal columns, computed from residuals, which keep the digits of a small distance."""
     a, b = x @ u, y @ v
     parts = a - b, x - a @ u.T, y - b @ v.T
     return float(np.sqrt(sum(np.vdot(part, part) for part in parts)))
@@ -165,8 +178,9 @@ def _cosine_of_variates(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np
 
 
 def explained_share(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> float:
-    """Return 1 minus the squared error of the prediction over the squared norm of y, below 0 for a
-    bad prediction; :class:`UndefinedError` if y is all 0."""
+    """Return 1 minus the squared error of the prediction x A B' over the squared norm of y, below
+    0 for a bad prediction; raise :class:`UndefinedError` if y is all 0. ``maps``: A (d, r) and B
+    (e, r)."""
     total = np.vdot(y, y)
     if total == 0:
         raise UndefinedError("Y is constant over the test samples")
@@ -175,8 +189,12 @@ def explained_share(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.nda
 
 
 def median_correlation(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> float:
-    """Return the median over the features of y of the correlation with the prediction; a constant
-    feature has none, and a constant prediction has 0."""
+    """Return the median, over the features of y, of the correlation between the feature and its
+    prediction by x A B'.
+
+    ``maps``: A (d, r) and B (e, r). A constant feature of y is left out; a constant prediction
+    counts as 0. Raises ``UndefinedError`` if all features are constant.
+    """
     varies = np.ptp(y, axis=0) > 0
     if not varies.any():
         raise UndefinedError("Y is constant over the test samples")
@@ -189,7 +207,8 @@ def median_correlation(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.
 
 
 def unit_points(points: np.ndarray) -> np.ndarray:
-    """Return points in unit size; raise :class:`UndefinedError` if all points are zero."""
+    """Return new points divided by the Frobenius norm; raise :class:`UndefinedError` if all points
+    are zero."""
     largest = np.abs(points).max(initial=0.0)
     if largest == 0:
         raise UndefinedError("the test samples do not differ from the mean of the training samples")
@@ -198,7 +217,8 @@ def unit_points(points: np.ndarray) -> np.ndarray:
 
 
 def _unit_columns(points: np.ndarray) -> np.ndarray:
-    """Return centred columns of length 1; a constant column becomes zeros."""
+    """Return new points with every column centred and divided by its length; a constant column
+    becomes zeros."""
     points = points - points[0]
     points = points / np.where(points.any(axis=0), np.abs(points).max(axis=0), 1)
     points = points - points.mean(axis=0)
@@ -207,21 +227,23 @@ def _unit_columns(points: np.ndarray) -> np.ndarray:
 
 
 def require_variation(x: np.ndarray, y: np.ndarray) -> None:
-    """Raise :class:`UndefinedError` for a representation that is constant over training samples."""
+    """Raise :class:`UndefinedError` if x or y, centred points of training samples, is all 0."""
     for points, side in ((x, "X"), (y, "Y")):
         if not points.any():
             raise UndefinedError(f"{side} is constant over the training samples")
 
 
 def _spanning_svd(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the singular value decomposition without the singular values that are rounding."""
+    """Return the thin singular value decomposition u (n, r), s (r,), vt (r, d) of points (n, d),
+    without the singular values that are rounding."""
     u, s, vt = np.linalg.svd(points, full_matrices=False)
     rank = int((s > max(points.shape) * np.finfo(float).eps * s[0]).sum())
     return u[:, :rank], s[:rank], vt[:rank]
 
 
 def _rotation_bases(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return u (d, r) and v (e, r) with orthonormal columns such that X u is nearest to Y v."""
+    """Return u (d, r) and v (e, r) with orthonormal columns such that X u is nearest to Y v. r is
+    the rank of X' Y, so u v' is the best rotation of X onto Y."""
     (a, x_axes), (b, y_axes) = map(_coordinates, (x, y))
     u, s, vt = np.linalg.svd(a.T @ b, full_matrices=False)
     rank = int((s > max(x.shape + y.shape) * np.finfo(float).eps * s[0]).sum())
@@ -229,7 +251,8 @@ def _rotation_bases(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _coordinates(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return points in at most n coordinates, (n, k), and the axes of the coordinates, (d, k)."""
+    """Return coordinates C (n, k) and orthonormal axes A (d, k) with points = C A'; k = min(n, d).
+    For d <= n these are the points and the identity."""
     n, d = points.shape
     if d <= n:
         return points, np.eye(d)
@@ -238,7 +261,8 @@ def _coordinates(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _partial_whitening(points: np.ndarray, alpha: float) -> np.ndarray:
-    """Return the map (d, d) that whitens centred points partly, as ``shape_distance`` does."""
+    """Return the map W (d, d) of centred points P (n, d) to partly whitened points P W, as
+    ``shape_distance`` does: ``alpha`` 0 whitens fully, 1 only scales."""
     _, s, axes = _spanning_svd(points)
     scale = np.sqrt(len(s)) / np.linalg.norm(s)
     return np.asarray(alpha * scale * np.eye(points.shape[1]) + (1 - alpha) * (axes.T / s) @ axes)

@@ -2,7 +2,8 @@
 
 Each matrix is a function of one representation and the parameters of the measure. If the value
 divides by a quantity that is not a sum of squares, each matrix is divided by its own factor of the
-quantity.
+quantity. In the functions of a value, ``product`` is <A, B>, and ``x_square`` and ``y_square`` are
+<A, A> and <B, B>.
 """
 
 from __future__ import annotations
@@ -15,41 +16,45 @@ from ..data.representation import Representation
 
 
 def unnormalized_product(product: float, x_square: float, y_square: float) -> float:
-    """Return the inner product itself."""
+    """Return ``product``, the inner product of two matrices, unchanged."""
     return product
 
 
 def negated_product(product: float, x_square: float, y_square: float) -> float:
-    """Return minus the inner product."""
+    """Return minus ``product``, the inner product of two matrices."""
     return -product
 
 
 def squared_distance(product: float, x_square: float, y_square: float) -> float:
-    """Return the squared distance of two matrices: |A|^2 + |B|^2 - 2 <A, B>."""
+    """Return the squared distance of two matrices, <A, A> + <B, B> - 2 <A, B>, from ``x_square``,
+    ``y_square`` and ``product``."""
     return x_square + y_square - 2 * product
 
 
 def chance_corrected_cosine(product: float, x_square: float, y_square: float) -> float:
-    """Return (m - c) / (1 - c) for two matrices with cosine m.
+    """Return (m - c) / (1 - c) for the cosine m = <A, B> / c of two matrices, with c = |A| |B|.
 
-    c = |A| |B| is the mean cosine over all permutations of the samples.
+    ``product``: <A, B>; ``x_square``, ``y_square``: |A|^2, |B|^2. The matrices are scaled so that c
+    is the mean cosine over all permutations of the samples.
     """
     chance = math.sqrt(x_square * y_square)
     return (product / chance - chance) / (1 - chance)
 
 
 def product_over_min(product: float, x_scale: float, y_scale: float) -> float:
-    """Return the inner product divided by the smaller of two numbers."""
+    """Return ``product``, the inner product of two matrices, divided by the smaller of ``x_scale``
+    and ``y_scale``, a number per representation."""
     return product / min(x_scale, y_scale)
 
 
 def product_over_max(product: float, x_scale: float, y_scale: float) -> float:
-    """Return the inner product divided by the larger of two numbers."""
+    """Return ``product``, the inner product of two matrices, divided by the larger of ``x_scale``
+    and ``y_scale``, a number per representation."""
     return product / max(x_scale, y_scale)
 
 
 def product_over_squared_norms(product: float, x_square: float, y_square: float) -> float:
-    """Return <A, B> / (<A, A> <B, B>)."""
+    """Return <A, B> / (<A, A> <B, B>) from ``product``, ``x_square`` and ``y_square``."""
     return product / (x_square * y_square)
 
 
@@ -59,16 +64,19 @@ def feature_count(x: Representation) -> float:
 
 
 def prefers_batched_products(x: Representation, y: Representation, partners: float) -> bool:
-    """Say whether products of rows of stored matrices are faster for all pairs together, block by
-    block; ``partners``: the number of representations compared with each side."""
+    """Return whether products of rows of stored matrices are faster for all pairs together, block
+    by block: with more than two partners. ``partners``: the number of representations compared with
+    a representation."""
     return partners > 2
 
 
 def prefers_batched_wide_products(x: Representation, y: Representation, partners: float) -> bool:
-    """Say whether products of points are faster for all pairs together, block by block.
+    """Return whether the products of linear Gram matrices are faster for all pairs together, block
+    by block, than from products of features.
 
-    Compares the operations: products of entries take n^2 d per representation; the alternative is
-    products of features.
+    Compares the operations: products of entries take n^2 d per representation, shared by its
+    ``partners``, the number of representations compared with it; products of features take n d e
+    per pair.
     """
     n = x.shape[0]
     d, e = (min(r.shape) for r in (x, y))
@@ -83,13 +91,14 @@ REPORTED_CEILING_SHARES = (0.99, 0.95, 0.9, MIN_CEILING_SHARE)
 
 
 def warn_fixed_by_n(n: int) -> str:
-    """Return the warning for a value that n samples fix."""
+    """Return the warning that the number ``n`` of samples alone fixes the value."""
     return f"fixed by the number of samples: with {n} samples every data set gives this value"
 
 
 def warn_near_ceiling(n: int, share: float) -> str:
-    """Return the warning for unrelated representations that score ``share`` of the way to equal
-    representations; empty for a small share."""
+    """Return the warning for unrelated representations of ``n`` samples that score ``share``, from
+    0 to 1, of the way from the worst value to equal representations; "" for a share below
+    ``MIN_CEILING_SHARE``."""
     reported_share = next((step for step in REPORTED_CEILING_SHARES if share >= step), None)
     if reported_share is None:
         return ""
@@ -100,21 +109,22 @@ def warn_near_ceiling(n: int, share: float) -> str:
 
 
 def warn_full_rank(n: int, room: int, *dimensions: int) -> str:
-    """Return the warning for subspaces of these dimensions inside a space of dimension ``room``:
-    fixed if a subspace fills the space, near the ceiling for a large share, else ""."""
+    """Return the warning for subspaces of ``dimensions`` in a space of dimension ``room`` over n
+    samples: fixed if a subspace fills the space, near the ceiling for a share of 0.8 or more, else
+    ""."""
     if max(dimensions) >= room:
         return warn_fixed_by_n(n)
     return warn_near_ceiling(n, max(dimensions) / room)
 
 
 def has_few_columns(*sides: Representation) -> bool:
-    """Say whether every representation has fewer than 0.8 (n - 1) columns, too few to span most of
-    the sample space."""
+    """Return whether every representation has fewer than 0.8 (n - 1) columns, too few to span most
+    of the sample space."""
     return max(r.shape[1] for r in sides) < MIN_CEILING_SHARE * (sides[0].n_samples - 1)
 
 
 def has_low_dimension(x: Representation, y: Representation) -> bool:
-    """Say whether the geometric mean of both widths, each at most n - 1, is below 0.8 (n - 1).
+    """Return whether the geometric mean of both widths, each at most n - 1, is below 0.8 (n - 1).
 
     The product of two flatnesses then stays below the ceiling of 1.
     """

@@ -160,7 +160,10 @@ def uninformative_grams(
     width: float | None = None,
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d or a narrow kernel; not debiased. Noisy for few sampled features."""
+    d or a narrow kernel; not debiased. Noisy for few sampled features.
+
+    Returns the warning, or "". The parameters are the parameters of :func:`cka`.
+    """
     n, has_width = x.n_samples, kernel in DISTANCE_KERNELS
     if n == 2:
         return warn_fixed_by_n(2)
@@ -182,8 +185,8 @@ def uninformative_grams(
 def _cka_claims(
     kernel: str, estimator: Estimator, bandwidth: float, pairs: MedianPairs, width: float | None
 ) -> dict[str, Any]:
-    """Return the claims that depend on the kernel, the estimator and a width in units of the
-    data."""
+    """Return the claims of ``cka`` that differ from the declared claims, for the parameters of
+    ``cka``. Raises ``ValueError`` for parameters that do not go together."""
     if estimator == "features" and kernel != "linear":
         raise ValueError(
             f"cka: estimator='features' takes kernel='linear', not kernel={kernel!r}, which is no "
@@ -223,7 +226,8 @@ def _cka_claims(
 
 
 def _feature_population_square(x: Representation) -> float:
-    """Return the estimated self-HSIC of the population of features."""
+    """Return the squared norm of the "features" estimator: the estimated HSIC of x with itself for
+    the population of features."""
     return scalar(hsic_norm(x, LINEAR_KERNEL, "features")) ** 2
 
 
@@ -240,7 +244,8 @@ MAX_SMALL_PRODUCT = 2**16
 def linear_alignments(
     xs: Sequence[Representation], ys: Sequence[Representation], estimator: Estimator = "biased"
 ) -> Scores:
-    """Return linear CKA for all pairs.
+    """Return linear CKA for all pairs of ``xs`` and ``ys``, (rows, columns), with the chance
+    levels.
 
     The inner products equal the inner products of single calls; the remaining steps are computed
     for all pairs at once.
@@ -281,7 +286,8 @@ def _chance_alignments(
 
 
 def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representation]) -> Array:
-    """Return the inner products of linear Gram matrices for all pairs, shape (rows, columns).
+    """Return the inner products <X X', Y Y'> of linear Gram matrices of centred points in unit
+    size, for all pairs, shape (rows, columns).
 
     NumPy multiplies a stack of matrices one matrix at a time, in the same way as two matrices, so
     the products equal the products of single pairs to the last bit.
@@ -309,11 +315,11 @@ def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representat
 def _large_gram_inner(
     xs: Sequence[Representation], ys: Sequence[Representation]
 ) -> Callable[[Representation, Representation], Array]:
-    """Return a function of a pair of representations with the inner product of the linear Gram
-    matrices as its value.
+    """Return a function of two representations that returns the inner product of their linear Gram
+    matrices.
 
-    The products of all large Gram matrices, and the squared norms, are computed together and
-    stored.
+    The products of all large Gram matrices of ``xs`` and ``ys``, and the squared norms, are
+    computed here, together; the squared norms go to the caches of the representations.
     """
     large = list({id(r): r for r in (*xs, *ys) if has_large_gram(r)}.values())
     pairs = len(xs) * (len(xs) + 1) // 2 if ys is xs else len(xs) * len(ys)
@@ -343,7 +349,8 @@ def _apply_to_pairs(
     xs: Sequence[Representation],
     ys: Sequence[Representation],
 ) -> Array:
-    """Return ``function(x, y)`` for all pairs, shape (rows, columns), symmetric if ``ys is xs``."""
+    """Return ``function(x, y)``, a 0-d array, for all pairs, shape (rows, columns). If ``ys is
+    xs``, only pairs with j >= i are computed, and mirrored."""
     rows: list[list[Array]] = []
     for i, x in enumerate(xs):
         mirrored_values = [row[i] for row in rows] if ys is xs else []
@@ -354,10 +361,11 @@ def _apply_to_pairs(
 def _stack_by_width(
     representations: Sequence[Representation],
 ) -> list[tuple[list[int], np.ndarray | None]]:
-    """Return, per width, the positions of the representations and the stacked points.
+    """Return, per width d, the positions in ``representations``, and the centred points in unit
+    size, (representations, n, d).
 
-    The points are None if representations have more features than samples, or are too large for a
-    copy to save time.
+    The points are None if the representations of the width have more features than samples, or are
+    too large for a copy to save time.
     """
     members: dict[int, list[int]] = {}
     for j, r in enumerate(representations):
@@ -381,8 +389,8 @@ def _stacked_points(representations: Sequence[Representation], places: Sequence[
 def _fill_squared_norms(
     row: np.ndarray, x: np.ndarray, members: Sequence[int], points: np.ndarray
 ) -> None:
-    """Write into ``row`` the squared norms of the products of one representation with other
-    representations."""
+    """Write into ``row``, at ``members``, the squared norms of the products of ``x`` (d, n),
+    transposed points, with every matrix of ``points`` (members, n, e)."""
     step = max(1, MAX_STACKED_PRODUCTS // (x.shape[0] * points.shape[2]))
     for start in range(0, len(members), step):
         products = np.matmul(x, points[start : start + step])

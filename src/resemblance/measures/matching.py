@@ -118,7 +118,10 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
 @soft_correlation_match.claim("uninformative")
 def uninformative_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
-    thousand columns."""
+    thousand columns.
+
+    Returns the warning, or "". ``matching`` is "" for many-to-one matching.
+    """
     # With one-to-one matching, few neurons get their best partner.
     n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)
     if n > 64 or columns < 2:
@@ -213,8 +216,9 @@ def soft_matching(
 @permutation_procrustes.claim("fit")
 @partial(Fit, range=(0, np.inf), centers=False, keeps_units=True, identity=True)
 def permutation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the best matching of the neurons of training samples, with the distance of the matched
-    neurons as the score."""
+    """Return the best one-to-one matching of the columns of x (n, d) and y (n, e), training
+    samples, as maps; the score is the distance of the matched columns, with unmatched columns
+    against 0."""
     d, e = x.shape[1], y.shape[1]
     rows, columns = _min_cost_assignment(_squared_column_distances(x, y, width=max(d, e)))
     is_pair = (rows < d) & (columns < e)
@@ -225,8 +229,9 @@ def permutation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 @soft_matching.claim("fit")
 @partial(Fit, range=(0, np.inf), centers=False, keeps_units=True, identity=True)
 def plan_maps(x: np.ndarray, y: np.ndarray, units: str = "raw") -> Maps:
-    """Return the transport plan of the neurons of training samples, with the distance that the plan
-    moves the neurons as the score. A neuron of Y is predicted by the mean of its partners."""
+    """Return the transport plan of the columns of x (n, d) and y (n, e), training samples, as
+    maps; the score is the distance that the plan moves the columns. A column of y is predicted by
+    the mean of its partners, weighted by the plan. ``units`` as in :func:`soft_matching`."""
     lengths = [
         np.ones(a.shape[1]) if units == "raw" else _replace_zero_lengths(np.linalg.norm(a, axis=0))
         for a in (x, y)
@@ -240,7 +245,8 @@ def plan_maps(x: np.ndarray, y: np.ndarray, units: str = "raw") -> Maps:
 
 @soft_matching.claim("claims_for")
 def _soft_matching_claims(units: str) -> dict[str, Any]:
-    """Return the claims that depend on the units."""
+    """Return the claims that differ from the declared claims for ``units="unit"``: invariances,
+    range and fit."""
     if units == "raw":
         return {}
     fit = plan_maps._replace(range=(0, 2), centers=True, keeps_units=False)
@@ -250,7 +256,12 @@ def _soft_matching_claims(units: str) -> dict[str, Any]:
 def _moved_distance(
     x: np.ndarray, y: np.ndarray, plan: tuple[np.ndarray, np.ndarray, np.ndarray], units: str
 ) -> float:
-    """Return the distance between neurons matched by a plan; for ``"unit"`` in unit length."""
+    r"""Return the distance :math:`\sqrt{\sum_k m_k |x_{r_k} - y_{c_k}|^2}` between the columns of x
+    and y that a plan matches.
+
+    ``plan``: columns r of x, columns c of y, and masses m. ``units="unit"`` first divides every
+    column by its length.
+    """
     if units == "unit":
         x, y = (a / _replace_zero_lengths(np.linalg.norm(a, axis=0)) for a in (x, y))
     rows, columns, masses = plan
@@ -258,7 +269,8 @@ def _moved_distance(
 
 
 def _distance_after_matching(x: Representation, y: Representation) -> Array:
-    """Return the distance computed from the differences.
+    """Return the permutation Procrustes distance of x and y, computed from differences of matched
+    columns.
 
     Slower than the formula with products, but accurate if the products of all columns are alike.
     """
@@ -270,7 +282,8 @@ def _distance_after_matching(x: Representation, y: Representation) -> Array:
 
 
 def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and columns of the assignment with the lowest total cost.
+    """Return the rows and the columns of the one-to-one assignment with the lowest total cost.
+    ``costs``: square, (m, m).
 
     No pair of the best assignment costs more than a whole assignment. Larger costs would take
     digits from smaller costs, so costs are capped at the total cost of a first assignment.
@@ -283,8 +296,12 @@ def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _safely_scaled_columns(
     x: Representation, y: Representation, units: str
 ) -> tuple[Array, Array, Array]:
-    """Return the columns of x and y, scaled against overflow and underflow, and the factor that
-    undoes the scaling."""
+    """Return columns of x and of y, (n, d) and (n, e), without overflow and underflow, and the
+    factor of the distance that undoes the scaling.
+
+    ``units="raw"``: the columns divided by a common factor. ``"unit"``: centred columns of length
+    1, and the factor 1.
+    """
     if units == "raw":
         return comparable_columns(x, y)
     a, b = (centered(r) / _replace_zero_lengths(column_norms(r)) for r in (x, y))
@@ -297,7 +314,8 @@ def _replace_zero_lengths(lengths: Array) -> Array:
 
 
 def _precise_plan(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the best transport plan, solved a second time with capped costs.
+    """Return the best transport plan as rows, columns and masses, solved a second time with capped
+    costs. ``costs``: (d, e); every row has mass 1/d, every column 1/e.
 
     No pair of the best plan costs more than the cap, and larger costs would take digits.
     """
@@ -307,8 +325,8 @@ def _precise_plan(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _squared_column_distances(a: Array, b: Array, width: int = 0) -> Array:
-    """Return squared Euclidean distances between columns of a (rows) and b (columns). Zero columns
-    are appended to a and b up to ``width`` columns.
+    """Return the squared Euclidean distances between the columns of a (n, d) and of b (n, e): (d,
+    e), or (``width``, ``width``) with columns of zeros appended to a and b up to ``width``.
 
     The median column is subtracted first, because the median lies among most columns. Distances
     that lost digits are computed from differences.
@@ -348,8 +366,8 @@ def _sum_of_entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Arr
 
 
 def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Return the norm of the difference of matched columns a[:, rows] and b[:, columns], with the
-    unmatched columns of the wider side included."""
+    """Return the Frobenius norm of the differences a[:, rows] - b[:, columns] of matched columns,
+    together with the unmatched columns of the wider side."""
     xp = namespace(a, b)
     difference = xp.take(a, as_array_like(rows, a), axis=1) - xp.take(
         b, as_array_like(columns, b), axis=1

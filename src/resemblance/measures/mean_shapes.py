@@ -85,14 +85,16 @@ def mean_shape(
 
 
 def _shared_sample_ids(representations: Any) -> Any:
-    """Return the sample ids of the first representation with ids, or None."""
+    """Return the sample ids of the first representation that has ids, or None.
+    ``representations``: a mapping or an iterable."""
     values = representations.values() if isinstance(representations, Mapping) else representations
     ids = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
     return ids[0] if ids else None
 
 
 def _centered_representations(representations: Any) -> list[np.ndarray]:
-    """Return the centred points of representations of the same samples.
+    """Return the centred points, (n, d_k) in float64, of a mapping or an iterable of
+    representations of the same samples.
 
     Raises ``ValueError`` for other samples and for representations without features, and
     ``UndefinedError`` for values that are not finite.
@@ -124,16 +126,18 @@ def _centered_representations(representations: Any) -> list[np.ndarray]:
 
 
 def _best_turn(x: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the Q (d, w) with orthonormal rows or columns that brings x nearest to the target."""
+    """Return the Q (d, w) with orthonormal rows or columns for which the inner product of x Q and
+    ``target`` is largest, for x (n, d) and ``target`` (n, w)."""
     left, _, right = np.linalg.svd(x.T @ target, full_matrices=False)
     turn: np.ndarray = left @ right
     return turn
 
 
 def _rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
-    """Return points along the principal axes, (n, rank), the widest axis first.
+    """Return centred points (n, d) in coordinates along their principal axes, (n, rank), the
+    widest axis first.
 
-    The entry of every axis with the largest magnitude is positive.
+    In every column of the result the entry with the largest magnitude is positive.
     """
     left, values, _ = np.linalg.svd(points, full_matrices=False)
     rank = int((values > MIN_SINGULAR_SHARE * values.max(initial=0.0)).sum())
@@ -144,5 +148,6 @@ def _rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
 
 
 def _fit_width(points: np.ndarray, width: int) -> np.ndarray:
-    """Return the first ``width`` columns, or the points with zero columns appended."""
+    """Return the first ``width`` columns of ``points``, or all columns followed by columns of
+    zeros: (n, width)."""
     return np.pad(points[:, :width], ((0, 0), (0, max(0, width - points.shape[1]))))

@@ -108,14 +108,16 @@ def mka(
 
 
 def _kernel_cosine(K: SparseMatrix, L: SparseMatrix, product: SparseProduct) -> float:
-    """Return the cosine of two centred kernels, with ``product`` their inner product."""
+    """Return the cosine of two kernels, clipped to [-1, 1]. ``product``: the inner product of two
+    sparse kernels after centring, the same product as in ``K.square`` and ``L.square``."""
     value = product(K.sparse, L.sparse) / math.sqrt(K.square * L.square)
     return float(np.clip(value, -1, 1))
 
 
 @mka.claim("claims_for")
 def _mka_claims(k: int, metric: NeighborMetric, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search and on the correction for chance."""
+    """Return the claims of ``mka`` that depend on the search of neighbours and on the correction
+    for chance."""
     claims = neighbor_search_claims(k, metric, search)
     if corrected:
         in_chance = Product(
@@ -171,7 +173,8 @@ def kcka(
 
 @kcka.claim("claims_for")
 def _kcka_claims(k: int, variant: str, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search and on the variant of the kernel."""
+    """Return the claims of ``kcka`` that depend on the search of neighbours and on the variant of
+    the kernel."""
     claims = neighbor_search_claims(k, "euclidean", search)
     if variant == "code":
         claims |= {"range": (-np.inf, np.inf), "identity": False}
@@ -248,7 +251,7 @@ def cknna(
 
 @cknna.claim("claims_for")
 def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search and the estimator."""
+    """Return the claims of CKNNA that depend on the parameters."""
     claims = neighbor_search_claims(k, affinity(kernel), search) | {"min_samples": max(k + 1, 4)}
     if estimator == "biased":
         claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
@@ -257,8 +260,9 @@ def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dic
 
 
 def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: int) -> float:
-    """Return the root of the product of a masked kernel with itself; ``UndefinedError`` if the
-    product is not positive."""
+    """Return the root of ``product(kernel, kernel)``, for a sparse masked kernel; raise
+    ``UndefinedError`` if the product is not positive. ``k``: the number of neighbours, for the
+    error."""
     squared = product(kernel, kernel)
     if squared <= 1e-12 * kernel.multiply(kernel).sum():  # the remainder is rounding error
         raise UndefinedError(
@@ -269,10 +273,11 @@ def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: 
 
 
 def _masked_kernel(kernel: Any, weights: Any, other_weights: Any) -> Any:
-    """Return a kernel with the weights sqrt(v w), zero where either side has no neighbour.
+    """Return the sparse ``kernel`` with weights sqrt(v w) in place of v, zero where either side
+    has no neighbour.
 
-    v are the weights of the kernel, which ``kernel`` already contains, and w the weights of the
-    other side.
+    ``weights``: v, the weights that ``kernel`` already contains, at the same entries.
+    ``other_weights``: w, the weights of the neighbours in the other representation. All are (n, n).
     """
     if min(weights.data.min(), other_weights.data.min()) == 1:
         return kernel.multiply(other_weights)
@@ -288,8 +293,8 @@ def _masked_product(k: Any, l: Any) -> float:
 
 
 def _masked_hsic(k: Any, l: Any) -> float:
-    """Return the unbiased HSIC of two sparse matrices without diagonal, up to a factor of n (Song
-    et al. 2012, Eq. 5)."""
+    """Return the unbiased HSIC of two sparse (n, n) matrices without diagonal, times n (n - 3)
+    (Song et al. 2012, Eq. 5)."""
     n = k.shape[0]
     paths = float(np.asarray(k.sum(axis=0)) @ np.asarray(l.sum(axis=1)))
     return float(

@@ -72,7 +72,7 @@ def lcs_knn(
 def chance_of_common_order(
     x: Representation, y: Representation, k: int, metric: Affinity, search: Search
 ) -> float:
-    """Return the expected share of the longest common subsequence of two random lists.
+    """Return the expected length of the longest common subsequence of two random lists, over k.
 
     A list is k of the n - 1 other samples in random order. The longest common subsequence of two
     lists with m common entries has the length of the longest increasing subsequence of m numbers in
@@ -130,8 +130,8 @@ def edit_distance_knn(
 
 
 def _common_order_share(a: Nearest, b: Nearest) -> float:
-    """Return the mean share of the k places in the longest common subsequence of the two neighbour
-    lists of a sample."""
+    """Return the mean over samples of the length of the longest common subsequence of the
+    neighbour lists in a and b, over k; with ties, of the largest total weight of an order."""
     (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
     lengths, is_untied = np.empty(n), np.ones(n, dtype=bool)
     is_untied[tied_rows] = False
@@ -144,9 +144,11 @@ def _common_order_share(a: Nearest, b: Nearest) -> float:
 
 
 def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the length of the longest common subsequence of every row of a with the same row of b.
+    """Return the length of the longest common subsequence of every row of a with the same row of
+    b, (n,).
 
-    Computes one row of the dynamic-programming table at a time, for all samples.
+    ``a``, ``b``: (n, k), the neighbours, nearest first. Computes one row of the dynamic-programming
+    table at a time, for all samples.
     """
     lengths = np.zeros((a.shape[0], a.shape[1] + 1), dtype=np.int64)
     for entry in a.T:
@@ -156,9 +158,11 @@ def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _common_weights(tables: np.ndarray) -> np.ndarray:
-    """Return the largest total of the entries on a monotone path through every table.
+    """Return, for every table, the largest sum of entries on a path that never steps back in rows
+    or columns, (tables,).
 
-    Computes one row of the tables at a time.
+    ``tables``: (tables, k, k); entry (p, q) is the weight of the common neighbours at place p in
+    the first list and at place q in the second. Computes one row of the tables at a time.
     """
     totals = np.zeros(tables.shape[::2])
     for entries in tables.transpose(1, 0, 2):
@@ -168,8 +172,8 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
 
 
 def _unedited_share(a: Nearest, b: Nearest) -> float:
-    """Return 1 minus the mean number of edits per place that turn a list of neighbours in a into
-    the list in b."""
+    """Return 1 minus the mean, over samples, of the number of edits that turn the list of
+    neighbours in a into the list in b, over k."""
     (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
     edits, is_untied = np.empty(n), np.ones(n, dtype=bool)
     is_untied[tied_rows] = False
@@ -195,9 +199,11 @@ def _unedited_share(a: Nearest, b: Nearest) -> float:
 def _least_edit_costs(
     costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any]]
 ) -> np.ndarray:
-    """Return the lowest total cost of turning n lists of k entries into n other lists.
+    """Return the lowest total cost, (n,), of turning n lists of k entries into n other lists by
+    insertions and deletions, of cost 1, and substitutions.
 
-    ``costs`` yields the substitution costs, entry by entry.
+    ``costs`` yields, for every entry of the first list in order, the costs (n, k) of its
+    substitution by the entries of the other list. ``kind``: the dtype of the result.
     """
     steps = np.arange(k + 1)
     totals = np.tile(steps.astype(kind), (n, 1))
@@ -231,7 +237,8 @@ def _longest_increasing(m: int) -> float:
 
 @lru_cache(maxsize=MAX_COMMON_ENTRIES + 1)
 def _young_tableau_counts(m: int) -> dict[tuple[int, ...], int]:
-    """Return the number of standard Young tableaux for every shape of m boxes."""
+    """Return the number of standard Young tableaux for every shape of ``m`` boxes; a shape is the
+    lengths of the rows, longest first."""
     if m == 0:
         return {(): 1}
     shapes: dict[tuple[int, ...], int] = {}

@@ -100,7 +100,8 @@ def jaccard(
 def neighbor_search_claims(
     k: int, metric: Affinity = "cosine", search: Search = "exact"
 ) -> dict[str, Any]:
-    """Return the claims that depend on the metric and the search of neighbours."""
+    """Return the claims of a neighbour measure that depend on k, the metric and the search:
+    minimum of samples, invariances, and for "hnsw" the required extra and the recall."""
     unchanged_by = (
         COSINE_INVARIANCES | {"translation"} if metric == "euclidean" else COSINE_INVARIANCES
     )
@@ -113,7 +114,10 @@ def neighbor_search_claims(
 
 @jaccard.claim("uninformative")
 def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
+    """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them.
+
+    Returns the warning, or "".
+    """
     share = k / (x.n_samples - 1)
     if share == 1:
         return warn_fixed_by_n(x.n_samples)
@@ -197,7 +201,10 @@ def mutual_knn(
 def uninformative_neighbor_sets(
     x: Representation, y: Representation, k: int, corrected: bool = False
 ) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
+    """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them.
+
+    Returns the warning, or "".
+    """
     share = k / (x.n_samples - 1)
     if corrected:
         return ""
@@ -208,7 +215,8 @@ def uninformative_neighbor_sets(
 
 @mutual_knn.claim("claims_for")
 def _mutual_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search and on the correction for chance."""
+    """Return the claims of ``mutual_knn`` that depend on the search and on the correction for
+    chance."""
     claims = neighbor_search_claims(k, metric, search)
     if corrected:
         claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": constant_zero}
@@ -271,7 +279,8 @@ def cycle_knn(
 def chance_of_cycles(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, search: Search
 ) -> float:
-    """Return the mean :func:`return_probability` for the neighbours in X; 0 if ``corrected``."""
+    """Return :func:`return_probability` of x, the mean value over all permutations of the samples
+    of y; 0 if ``corrected``."""
     return 0.0 if corrected else return_probability(x, k=k, metric=metric, search=search)
 
 
@@ -279,7 +288,10 @@ def chance_of_cycles(
 def uninformative_cycles(
     x: Representation, y: Representation, k: int, metric: Any, search: Any
 ) -> str:
-    """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
+    """Near when chance leads back anyway: k of about 1.3 times the root of n, or more.
+
+    Returns the warning, or "".
+    """
     n = x.n_samples
     if k == n - 1:
         return warn_fixed_by_n(n)
@@ -290,7 +302,8 @@ def uninformative_cycles(
 
 @cycle_knn.claim("claims_for")
 def _cycle_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search and on the correction for chance."""
+    """Return the claims of ``cycle_knn`` that depend on the search and on the correction for
+    chance."""
     corrections = {"min_samples": k + 2, "range": (-np.inf, 1)} if corrected else {}
     return neighbor_search_claims(k, metric, search) | corrections
 
@@ -414,7 +427,10 @@ def information_imbalance(
 
 @information_imbalance.claim("uninformative")
 def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1)."""
+    """Fixed when all other samples are neighbours (k = n - 1).
+
+    Returns the warning, or "".
+    """
     return warn_fixed_by_n(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
 
 
@@ -476,7 +492,10 @@ def second_order_cosine(
 def uninformative_profiles(
     x: Representation, y: Representation, k: int, of: str, search: Any
 ) -> str:
-    """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
+    """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples.
+
+    Returns the warning, or "".
+    """
     if of == "similarity":
         return ""
     near_by = [1 - own_cosines(r, k=k, search=search) for r in (x, y)]
@@ -498,10 +517,8 @@ def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
 
 @cached("scalar")
 def return_probability(x: Representation, k: int, metric: Affinity, search: Search) -> float:
-    """Return the mean probability that a random step and a step to a neighbour lead back.
-
-    The random step goes to k other samples, the second step to the neighbours in ``x``.
-    """
+    """Return the mean over samples of the probability that a sample is a neighbour, in ``x``, of
+    at least one of k other samples drawn at random."""
     neighbors, n = nearest(x, k=k, metric=metric, search=search), x.n_samples
     entries = neighbor_matrix(neighbors, np.ones((n, k))).T.tocoo()
     miss_probability = mean_product_of_draws(
@@ -511,8 +528,8 @@ def return_probability(x: Representation, k: int, metric: Affinity, search: Sear
 
 
 def _mean_return_share(a: Nearest, b: Nearest) -> float:
-    """Return the mean probability that a step to a neighbour in b and a step to a neighbour in a
-    lead back to the sample."""
+    """Return the mean over samples i of the probability that i is a neighbour, in a, of some
+    neighbour of i in b; ties are broken at random."""
     (n, k), ties = b.listed.shape, b.ties
     forward = neighbor_matrix(b, np.ones((n, k)))
     backward = neighbor_matrix(a, np.ones((n, k))).T.tocsr()
@@ -535,7 +552,7 @@ def _mean_return_share(a: Nearest, b: Nearest) -> float:
 
 
 def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row indices and the weights of the entries of a sparse array."""
+    """Return the row index and the value of every stored entry of a sparse array."""
     entries = graph.tocoo()
     return entries.coords[0], entries.data
 
@@ -563,16 +580,17 @@ def _rank_closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _mean_group_ranks(starts: np.ndarray) -> np.ndarray:
-    """Return the mean rank of the tied group of every place; ``starts`` is the first place of the
-    group."""
+    """Return the mean rank (from 1) of the tied group of every place in a list of neighbours,
+    (rows, k). ``starts``: (rows, k), the first place (from 0) of the group."""
     return starts + (group_lengths(starts) + 1) / 2
 
 
 def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the sum of the first ``weight`` entries of every row, at least of the first entry, and
-    at most of all entries.
+    """Return, for every row, the sum of the first ``weight`` entries, at least of the first entry,
+    and at most of all entries.
 
-    A fractional weight adds the same fraction of the next entry.
+    ``decreasing``: (rows, k), the largest entry first. ``weight``: (rows,); a fractional weight
+    adds the same fraction of the next entry.
     """
     k = decreasing.shape[1]
     sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
@@ -584,10 +602,10 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def _profiles(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the profiles of every sample in x and in y, each (n, 2k).
+    """Return the profiles of every sample in x and in y, each (n, 2k), for samples without ties.
 
-    A profile covers the neighbours in x and in y. A neighbour in both counts once: its second place
-    is 0.
+    A profile holds the cosines to the neighbours in x and then in y, or 1 - cos for
+    ``kind="distance"``. A neighbour in both counts once: its second place is 0.
     """
     a, b = (neighbors(r, *nearest_rows) for r in (x, y))
     is_new = ~(b[:, :, None] == a[:, None, :]).any(axis=2)
@@ -608,9 +626,12 @@ def _profiles(
 def _cosines_of_tied_rows(
     x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, kind: str
 ) -> np.ndarray:
-    """Return the cosines between x and y of the profiles of the samples ``rows``, which have ties.
+    """Return the cosines between the profiles in x and in y of the samples ``rows``, which have
+    ties, (rows,).
 
-    An entry counts with its weight in the union of the neighbours.
+    ``a``, ``b``: the neighbours in x and in y. ``kind``: "similarity" or "distance". An entry
+    counts with the probability that the sample is a neighbour in x or in y when ties are broken at
+    random.
     """
     values = np.empty(len(rows))
     entries_of = cosine_distances_of_pairs if kind == "distance" else cosines_of_pairs
@@ -637,8 +658,8 @@ def _divide_by_lengths(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def shared_count_probabilities(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the possible overlaps of two random sets of k of n - 1 samples, and their
-    probabilities."""
+    """Return the possible numbers of common entries of two random sets of ``k`` of the n - 1 other
+    samples, and their probabilities."""
     shared = np.arange(max(0, 2 * k - n + 1), k + 1)
     counts = shared[:-1]
     ratios = (k - counts) ** 2 / ((counts + 1) * (n - 2 * k + counts))

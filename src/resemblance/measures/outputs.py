@@ -53,7 +53,10 @@ def accuracy_difference(
 
 @accuracy_difference.claim("uninformative")
 def uninformative_classes(x: Representation, y: Representation, labels: tuple[int, ...]) -> str:
-    """Fixed where outputs have one column; too low where labels name a class without a column."""
+    """Fixed where outputs have one column; too low where labels name a class without a column.
+
+    Returns the warning, or "".
+    """
     narrow = min(x, y, key=lambda r: r.shape[1])
     largest = max(labels, default=0)
     if narrow.shape[1] == 1 or largest < narrow.shape[1]:
@@ -90,7 +93,8 @@ def disagreement(x: Representation, y: Representation) -> float:
 
 @disagreement.claim("chance")
 def chance_disagreement(x: Representation, y: Representation) -> float:
-    """Return the probability that predictions for two independently drawn samples differ."""
+    """Return the probability that the class predicted in x for a random sample and the class
+    predicted in y for an independent random sample differ."""
     classes = (to_numpy(predicted_classes(r)) for r in (x, y))
     p, q = (np.bincount(c, minlength=x.shape[1]) / x.n_samples for c in classes)
     return float(1 - p @ q)
@@ -134,7 +138,10 @@ def jensen_shannon(
 @disagreement.claim("uninformative")
 @jensen_shannon.claim("uninformative")
 def uninformative_single_class(x: Representation, y: Representation) -> str:
-    """Fixed where outputs have one column: class 0 is then predicted for all samples."""
+    """Fixed where outputs have one column: class 0 is then predicted for all samples.
+
+    Returns the warning, or "".
+    """
     side = next((r for r in (x, y) if r.shape[1] == 1), None)
     if side is None:
         return ""

@@ -85,7 +85,10 @@ def linear_regression(
 @linear_regression.claim("uninformative")
 def uninformative_predictor(x: Representation, y: Representation, predict: str) -> str:
     """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
-    them."""
+    them.
+
+    Returns the warning, or "".
+    """
     predictor = x if predict == "second" else y
     if has_few_columns(predictor):
         return ""
@@ -94,7 +97,8 @@ def uninformative_predictor(x: Representation, y: Representation, predict: str) 
 
 @linear_regression.claim("claims_for")
 def _regression_claims(predict: str) -> dict[str, Any]:
-    """Return the compared matrices, which depend on the direction of the prediction."""
+    """Return the compared matrices of ``linear_regression``, which depend on the direction of the
+    prediction, "second" or "first"; "first" has no fit."""
     if predict == "second":
         return {"compares": Product(projection, linear_gram, value=unnormalized_product)}
     compared = Product(linear_gram, projection, value=unnormalized_product)
@@ -152,8 +156,9 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
 @linear_predictivity.claim("fit")
 @partial(Fit, range=(-np.inf, 1))
 def ridge_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the ridge regression of y on x, with the penalty that predicts left-out training
-    samples best; the score is the explained share of the variance."""
+    """Return the ridge regression of centred y (n, e) on centred x (n, d), with the penalty that
+    predicts left-out training samples best; the score is the explained share of the variance of y.
+    """
     require_variation(x, y)
     basis, singular, axes = np.linalg.svd(x, full_matrices=False)
     size, n = np.linalg.norm(singular), len(x)
@@ -211,7 +216,10 @@ def gulp(
 @gulp.claim("uninformative")
 def uninformative_smoothers(x: Representation, y: Representation, ridge: float) -> str:
     """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
-    with any ridge."""
+    with any ridge.
+
+    Returns the warning, or "".
+    """
     n = x.n_samples
     if has_few_columns(x, y):
         return ""
@@ -223,7 +231,7 @@ def uninformative_smoothers(x: Representation, y: Representation, ridge: float) 
 
 @gulp.claim("claims_for")
 def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
-    """Return the claims that depend on the ridge and on the square root."""
+    """Return the claims of ``gulp`` that depend on the ridge and on the square root."""
     squares = Product(ridge_smoother, value=squared_distance, root=not squared)
     claims: dict[str, Any] = {"metric": not squared, "compares": squares}
     if ridge:
@@ -236,9 +244,12 @@ RIDGE_PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:
-    """Return the summed squared errors of the predictions of left-out samples.
+    """Return the sum, over samples and features, of the squared errors of ridge predictions of
+    left-out samples.
 
-    Computed from the residuals and the leverages of the fit.
+    ``basis`` (n, r) and ``singular`` (r,): left singular vectors and singular values of the centred
+    predictors. ``targets``: (n, e), centred. ``ridge``: the penalty, in the units of ``singular``
+    squared. Computed from the residuals and the leverages of the fit, with an intercept.
     """
     xp, n = namespace(basis), basis.shape[0]
     shrunk = basis * (singular**2 / (singular**2 + ridge))[None, :]
@@ -248,18 +259,20 @@ def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: f
 
 
 def _smoother_eigenvalues(x: Representation, ridge: float) -> Array:
-    """Return the eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 for ridge 0."""
+    """Return the eigenvalues s² / (s² + ridge) of the smoother of ridge regression, (rank,), in
+    [0, 1]; all 1 for ridge 0. s: the singular values of x in unit size."""
     variance = decomposition(x).singular ** 2
     return variance / (variance + ridge)
 
 
 def _overlap_of_bases(x: Representation, y: Representation, ridge: float) -> Array:
-    """Return the inner products of bases in which the smoothers are diagonal; any bases without a
-    ridge."""
+    """Return the inner products (rank_x, rank_y) of bases of x and y in which the smoothers are
+    diagonal: principal components, or any orthonormal bases if ``ridge`` is 0."""
     return principal_overlap(x, y) if ridge else basis_overlap(x, y)
 
 
 def _difference_above_rounding(total: Array, shared: Array) -> Array:
-    """Return the difference of two numbers, or 0 if the difference is within rounding errors."""
+    """Return ``total`` - ``shared``, or 0 if the difference is at most 64 machine epsilons of
+    ``total``."""
     xp, difference = namespace(total), total - shared
     return xp.where(difference <= 64 * epsilon(total) * total, xp.zeros_like(total), difference)

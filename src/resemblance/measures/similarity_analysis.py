@@ -122,7 +122,10 @@ def uninformative_dissimilarities(
     x: Representation, y: Representation, rdm: str, compare: str, covariance: SampleCovariance
 ) -> str:
     """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
-    samples."""
+    samples.
+
+    Returns the warning, or "".
+    """
     if compare not in ("cosine", "whitened_cosine"):
         return ""
     matrices = (dissimilarity_pair_matrix(r, rdm, compare, covariance) for r in (x, y))
@@ -131,7 +134,7 @@ def uninformative_dissimilarities(
 
 @rsa.claim("claims_for")
 def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
-    """Return the claims that depend on the dissimilarities and on the comparison."""
+    """Return the claims of ``rsa`` that depend on the dissimilarities and on the comparison."""
     unchanged_by = {
         "correlation": {"permutation", "isotropic_scaling"},
         "cosine": COSINE_INVARIANCES,
@@ -158,10 +161,11 @@ def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
 def rank_error_bound(
     x: Representation, y: Representation, rdm: str, compare: str
 ) -> dict[str, float]:
-    """Return the error bound of a value of many samples; empty if the value is exact.
+    """Return {"rank_error": bound of the error} for a value of many samples; {} if the value is
+    exact.
 
-    If given dissimilarities are missing, return the number of pairs that have a dissimilarity on
-    both sides.
+    If given dissimilarities are missing, return {"pairs": the number of pairs that have a
+    dissimilarity in x and in y}.
     """
     if has_missing_pairs(x) or has_missing_pairs(y):
         return {"pairs": float(shared_pairs(x, y).sum())}
@@ -174,7 +178,7 @@ def rank_error_bound(
 
 
 def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> float:
-    """Return Kendall's tau-b, or tau-a for ``"kendall_a"``.
+    """Return Kendall's tau-b of two vectors of ranks, or tau-a if ``compare`` is ``"kendall_a"``.
 
     tau-a is tau-b times the square roots of the two shares of pairs of entries without ties.
     """
@@ -193,7 +197,8 @@ def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> floa
 
 
 def kendall_by_bins(xs: Sequence[Representation], ys: Sequence[Representation], rdm: str) -> Scores:
-    """Return Kendall's tau-b for many pairs of representations, in 2048 bins.
+    """Return Kendall's tau-b for all pairs of ``xs`` and ``ys``, (rows, columns), from
+    dissimilarities of ``rdm`` in 2048 bins of ranks.
 
     Only pairs of dissimilarities in different bins have an order.
     """

@@ -178,9 +178,11 @@ class Moments(NamedTuple):
 def _turn(
     start: np.ndarray, a: Moments, b: Moments, alpha: float, alignment: str, spread: float
 ) -> float:
-    """Return the smallest sum of squared distances after alternating turns from one start.
+    """Return the sum of squared distances after the last of alternating turns from one start.
 
-    The turns end when a turn gains no more than rounding of ``spread``, the sum of the squares.
+    ``start``: (d, d), any matrix, whose nearest allowed turn is the first turn of ``b``. ``alpha``
+    weighs the means, 2 - alpha the covariances. The turns end when a turn gains no more than
+    rounding of ``spread``, the sum of the squares.
     """
     mean_product = alpha * b.means.T @ a.means
     q, previous = _nearest_allowed_turn(start, alignment), np.inf
@@ -202,8 +204,8 @@ def _turn_of_trials(a: np.ndarray, b: np.ndarray, alignment: str) -> tuple[float
     """Return the mean distance of trials of equal stimuli after the last turn, and the smallest
     mean distance of the last two turns.
 
-    The trials are (n, repeats, d). A turn is a least-squares fit; the weights are the inverse
-    distances after the turn before.
+    ``a``, ``b``: the trials, (n, repeats, d); a turn rotates b. A turn is a least-squares fit; the
+    weights are the inverse distances after the turn before.
     """
     weights, previous = np.ones((len(a), a.shape[1], b.shape[1])), np.inf
     for _ in range(MAX_ALIGNMENT_TURNS):
@@ -221,8 +223,9 @@ def _turn_of_trials(a: np.ndarray, b: np.ndarray, alignment: str) -> tuple[float
 def _starting_turns(a: np.ndarray, b: np.ndarray, seed: int) -> Iterator[np.ndarray]:
     """Yield starting matrices, (d, d), without end. The matrices need not be orthogonal.
 
-    The starts are the products of the covariances a and b, the axes of ``AXIS_STARTS`` randomly
-    weighted sums of covariances, and pairs of a random matrix and its transpose.
+    ``a``, ``b``: covariances of the stimuli, (n, d, d). The starts are the products of the
+    covariances, the axes of ``AXIS_STARTS`` randomly weighted sums of covariances, and pairs of a
+    random matrix and its transpose.
     """
     random = generator(seed, "starts", len(a[0]))
     yield np.einsum("nij,njk->ik", b, a)
@@ -244,7 +247,8 @@ def _squared_trial_lengths(rows: np.ndarray) -> float:
 
 
 def _scatter_around_mean(rows: np.ndarray) -> float:
-    """Return the sum of the squared distances of rows from their mean."""
+    """Return the sum of the squared distances of the rows, along the last axis of an array of any
+    shape, from their common mean."""
     return _squared_trial_lengths(rows - rows.mean(axis=tuple(range(rows.ndim - 1))))
 
 
@@ -252,8 +256,10 @@ def _require_certain_turn(caller: str, lengths: float, spread: float, smallest: 
     """Raise :class:`~resemblance.UndefinedError` if a common offset leaves the best turn to
     rounding.
 
-    Products of rows with the squared ``lengths`` have an error of ``lengths`` times the machine
-    epsilon. A turn changes ``smallest``, the sum of squared distances, by at most ``spread``.
+    ``lengths``: the sum of the squares of all rows; their products have an error of ``lengths``
+    times the machine epsilon. ``smallest``: the smallest sum of squared distances, which a turn
+    changes by at most ``spread``, the sum of squares around the means. The error begins with
+    ``caller``.
     """
     if TURN_EPSILON * lengths > MAX_TURN_ERROR * spread > MAX_TURN_ERROR**2 * smallest:
         raise UndefinedError(
@@ -266,7 +272,7 @@ def _require_certain_turn(caller: str, lengths: float, spread: float, smallest: 
 
 
 def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
-    """Return the row indices of every stimulus, in the order of the first occurrence.
+    """Return the row indices of every stimulus, stimuli in the order of the first occurrence.
 
     Raises ``UndefinedError`` without repeats, and for a stimulus with one row.
     """
@@ -289,7 +295,10 @@ def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
 
 @cached("anew")
 def responses(x: Representation) -> tuple[np.ndarray, ...]:
-    """Return the trials of every stimulus, (repeats, d), in double precision."""
+    """Return an array (repeats, d) in float64 for every stimulus; numbers of repeats may differ.
+
+    Raises ``UndefinedError`` without repeats, and for a stimulus with one row.
+    """
     check_all_finite(x)
     values = as_float64(to_numpy(x.array))
     return tuple(values[rows] for rows in _rows_by_stimulus(x))
@@ -299,7 +308,7 @@ def responses(x: Representation) -> tuple[np.ndarray, ...]:
 def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean of every stimulus, (n, d), and a root R of every covariance R'R, (n, k, d).
 
-    k is the smallest number of rows that suffices for all stimuli.
+    k is min(d, the largest number of repeats), enough rows for all stimuli; unused rows are 0.
     """
     means = np.array([trials.mean(axis=0) for trials in responses(x)])
     max_trials = max(len(trials) for trials in responses(x))
@@ -313,9 +322,11 @@ def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
 def _both_moments(
     x: Representation, y: Representation, alignment: str
 ) -> tuple[tuple[Moments, Moments], float]:
-    """Return the moments of X and of Y, with the same width, divided by a unit, and the unit.
+    """Return the moments (a, b) of x and y, padded to the same width and divided by a unit, and
+    the unit: ((a, b), unit).
 
-    The unit is the largest absolute number of X and Y; 1 if all numbers are 0.
+    The unit is the largest absolute number of the moments; 1 if all numbers are 0. Raises
+    ``ValueError`` for different numbers of stimuli.
     """
     shapes = [stimulus_moments(r)[1].shape[1:] for r in (x, y)]
     moments = [_padded_moments(r, *map(max, zip(*shapes))) for r in (x, y)]
@@ -327,7 +338,7 @@ def _both_moments(
 
 
 def _padded_moments(x: Representation, height: int, width: int) -> Moments:
-    """Return the moments with zeros up to ``width`` columns and ``height`` rows of each root.
+    """Return the moments of x with zeros up to ``width`` columns and ``height`` rows of each root.
 
     A rotation of the roots of both sides keeps all of the variance if both have as many rows.
     """
@@ -343,9 +354,11 @@ def _covariances_from_roots(roots: np.ndarray) -> np.ndarray:
 def _both_trials(
     x: Representation, y: Representation, alignment: str
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the trials of X and of Y, (n, repeats, width), divided by a unit, and the unit.
+    """Return the trials of x and of y, (n, repeats, width) each, divided by a unit, and the unit:
+    (a, b, unit).
 
-    The unit is the largest absolute number of X and Y; 1 if all numbers are 0.
+    The unit is the largest absolute number of x and y; 1 if all numbers are 0. Raises
+    ``ValueError`` for different numbers of stimuli.
     """
     a, b = (_padded_trials(r, max(x.shape[1], y.shape[1])) for r in (x, y))
     _check_stimuli("energy_stochastic_shape", a, b)
@@ -381,8 +394,8 @@ def _check_alignment(caller: str, alignment: str) -> None:
 
 
 def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:
-    """Return the Q with the largest tr(Q' products): orthogonal, a permutation, or for "none" the
-    identity."""
+    """Return the Q (d, d) with the largest tr(Q' products), as ``alignment`` allows: "orthogonal",
+    "permutation", or "none" for the identity."""
     if alignment == "none":
         return np.eye(len(products))
     if alignment == "permutation":
@@ -394,9 +407,11 @@ def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def _trial_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the distances between the trials of every stimulus, (n, repeats, repeats).
+    """Return the Euclidean distances between the trials of every stimulus in a and in b, (n,
+    repeats of a, repeats of b).
 
-    The mean trial is subtracted before, which keeps more digits.
+    ``a``, ``b``: (n, repeats, d). The mean trial of a is subtracted before, which keeps more
+    digits.
     """
     middle = a.mean(axis=1, keepdims=True)
     a, b = a - middle, b - middle

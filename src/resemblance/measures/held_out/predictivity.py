@@ -17,7 +17,10 @@ IN_SAMPLE = "in sample: the map is fitted to the samples that it predicts; give 
 
 
 def _in_sample(x: Representation, y: Representation, **parameters: Any) -> str:
-    """Near 1 for a flexible map of the fitted samples; held-out samples have no such limit."""
+    """Near 1 for a flexible map of the fitted samples; held-out samples have no such limit.
+
+    Returns the same warning for all data.
+    """
     return IN_SAMPLE
 
 
@@ -102,7 +105,8 @@ def ridge(x: Representation, y: Representation, *, penalty: float = 1.0) -> Arra
 
 
 def _fitted_score(m: Measure, x: Representation, y: Representation) -> Any:
-    """Return the score of the fitted samples."""
+    """Return the score of the measure ``m`` with maps fitted to all samples of x and y, on the
+    same samples."""
     points = float64_points(x), float64_points(y)
     assert m.fit is not None
     return m.fit(*points).score(*points)

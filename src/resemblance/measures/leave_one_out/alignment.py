@@ -68,7 +68,8 @@ INTEGRATION_RANGE = (1e-13, 1e4)
 def leave_one_out_nuclear_norms(
     cross: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    r"""Return the nuclear norm of C - a x yᵀ for each pair of rows x and y, shape (n,).
+    r"""Return the nuclear norm of C - a x yᵀ for every row x of ``left`` and the same row y of
+    ``right``, shape (n,).
 
     .. math:: \lVert C - a\, x_i y_i^\top \rVert_* - \lVert C \rVert_*
         = \frac{1}{\pi} \int_0^\infty \log \left( (1 - a \gamma_i)^2 + a^2 t^2 \alpha_i \beta_i
@@ -80,8 +81,8 @@ def leave_one_out_nuclear_norms(
     change has rank two, so its determinant is the determinant of a 2 x 2 matrix. The trapezoidal
     rule in log t converges exponentially.
 
-    ``left`` (n, d) and ``right`` (n, e) have centred rows. C is ``left.T @ right``, (d, e), and
-    a = n / (n - 1).
+    ``left`` (n, d) and ``right`` (n, e) have centred rows. ``cross`` is C = ``left.T @ right``, (d,
+    e), and a = n / (n - 1).
     """
     u, s, vt = svd(cross)
     n, a = len(left), len(left) / (len(left) - 1)
@@ -108,7 +109,8 @@ def leave_one_out_nuclear_norms(
 
 
 def _squared_lengths_outside(rows: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Return the squared lengths of the parts of rows outside the singular vectors, shape (n,)."""
+    """Return the squared lengths of the parts of ``rows`` (n, d) orthogonal to k singular vectors,
+    shape (n,). ``coordinates``: the products of the rows with the singular vectors, (n, k)."""
     if rows.shape[1] == coordinates.shape[1]:
         return np.zeros(len(rows))
     squares = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", coordinates, coordinates)

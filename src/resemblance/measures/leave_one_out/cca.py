@@ -60,10 +60,10 @@ class LeaveOneOutProjection(NamedTuple):
 
 
 def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveOneOutProjection:
-    """Return the projection on the column space of ``x`` without each sample.
+    """Return the projection on the column space of ``x``, (n, r), without each sample.
 
-    Raises ``UndefinedError`` if a direction nearly vanishes without some sample, or the only
-    direction vanishes.
+    ``centered``: whether the columns are centred. Raises ``UndefinedError`` if a direction nearly
+    vanishes without some sample, or the only direction vanishes.
     """
     # This check raises if a sample is so large that it hides the directions of the other samples.
     leave_one_out_squared_sizes(x, centered)
@@ -86,8 +86,9 @@ def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveO
 def leave_one_out_shared_spaces(
     x: Representation, y: Representation, centered: bool = True
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Return, without each sample, the sum of squared cosines between the two column spaces, and
-    both ranks."""
+    """Return, without each sample, the sum of squared cosines between the column spaces of x and
+    y, (n,), and the ranks of x and of y, (n,) each. ``centered``: whether the columns are centred.
+    """
     bases = [as_float64(orthonormal_basis(r, centered=centered)) for r in (x, y)]
     p, q = (leave_one_out_projection(r, centered) for r in (x, y))
     shared = leave_one_out_squared_products(bases[0], bases[1], p.gains, q.gains, centered)
@@ -97,10 +98,16 @@ def leave_one_out_shared_spaces(
 def leave_one_out_squared_products(
     u: np.ndarray, v: np.ndarray, g: np.ndarray, h: np.ndarray, centered: bool
 ) -> np.ndarray:
-    r"""Return the squared norm of the product of two sets of columns without each sample.
+    r"""Return the squared norm of the product of two sets of columns without each sample, shape
+    (n,).
 
     .. math:: \operatorname{tr} (I + g\, u u^\top) M (I + h\, v v^\top) M^\top, \qquad
         M = U^\top V - a\, u v^\top
+
+    ``u`` (n, r) and ``v`` (n, s) hold U and V; u and v in the formula are the rows of the left-out
+    sample. ``g``, ``h``: (n,), the gains of :class:`LeaveOneOutProjection`, or 0 for columns that
+    are not orthonormalised again. ``centered``: whether U and V are centred, and again without the
+    sample.
     """
     a, cross = recentering_factor(len(u), centered), u.T @ v
     to_v, to_u = u @ cross, v @ cross.T

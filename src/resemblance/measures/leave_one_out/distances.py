@@ -13,7 +13,8 @@ from .inner_products import check_min_samples, check_remainder, leave_one_out_pr
 
 
 def leave_one_out_distance_corr(x: Representation, y: Representation, squared: bool) -> np.ndarray:
-    """Return the leave-one-out distance correlation, shape (n,), in [0, 1]; exact.
+    """Return the leave-one-out distance correlation, shape (n,), in [0, 1]; exact. ``squared``:
+    whether to leave out the root.
 
     Raises ``UndefinedError`` if all distances are equal, or nearly equal, without some sample.
     """
@@ -46,7 +47,8 @@ def _leave_one_out_u_square(x: Representation) -> np.ndarray:
 
 
 def _leave_one_out_u_centered(x: Representation, y: Representation) -> np.ndarray:
-    """Return the inner product of the U-centred distances without each sample, shape (n,)."""
+    """Return the inner product of the U-centred distances of x and of y without each sample,
+    U-centred again, shape (n,)."""
     from scipy.spatial.distance import squareform
 
     n = x.n_samples
@@ -60,7 +62,8 @@ def _leave_one_out_u_centered(x: Representation, y: Representation) -> np.ndarra
 
 @cached("n")
 def leave_one_out_deviation(x: Representation) -> np.ndarray:
-    """Return the squared norm of the double-centred distances without each sample, shape (n,)."""
+    """Return the squared norm of the double-centred distances without each sample, centred again,
+    shape (n,)."""
     a = distance_pair_matrix(x)
     squared = leave_one_out_products(a, a)
     check_remainder(representation_title(x), squared / a.square)

@@ -22,22 +22,24 @@ from ...intermediates.points import preshape, size
 def leave_one_out_products(
     k: PairMatrix, l: PairMatrix, rows: np.ndarray | None = None
 ) -> np.ndarray:
-    r"""Return the inner product of two centred matrices without each sample, centred again.
+    r"""Return the inner product of two centred matrices K and L without each sample, centred again,
+    (n,).
 
     .. math:: \langle K, L \rangle - 2 a \sum_j K_{ij} L_{ij} + a^2 K_{ii} L_{ii}
 
-    ``rows``: the inner products of the rows of K and L, if already computed.
+    ``rows``: the inner products of the rows of K and L, (n,), if already computed.
     """
     rows, a = k.row_products(l) if rows is None else rows, recentering_factor(k.samples)
     return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
 
 
 def leave_one_out_u_products(rows: np.ndarray) -> np.ndarray:
-    r"""Return the inner product of two U-centred matrices without each sample, U-centred again.
+    r"""Return the inner product of two U-centred matrices without each sample, U-centred again,
+    (n,).
 
     .. math:: \langle K, L \rangle - 2 \frac{n - 2}{n - 3} \sum_j K_{ij} L_{ij}
 
-    ``rows`` are the inner products of the rows of K and L. The rows of K sum to 0, so without
+    ``rows`` are the inner products of the rows of K and L, (n,). The rows of K sum to 0, so without
     sample i entry jk becomes :math:`K_{jk} + (K_{ij} + K_{ik}) / (n - 3)`.
     """
     n = len(rows)
@@ -70,7 +72,7 @@ def recentering_factor(n: int, centered: bool = True) -> float:
 
 
 def has_single_deviating_sample(x: Representation) -> bool:
-    """Say whether all samples except one are equal, or all samples are equal."""
+    """Return whether all samples except one are equal, or all samples are equal."""
     return scalar(size(x)) == 0 or bool(left_out_share(x, True).min() < 1e-12)
 
 
@@ -84,9 +86,9 @@ MAX_SQUARE_MATRIX_SAMPLES = 4096
 
 
 def condensed_row_sums(vector: np.ndarray, n: int) -> np.ndarray:
-    """Return the row sums of a symmetric matrix with zero diagonal, shape (n,).
+    """Return the row sums of a symmetric matrix (n, n) with zero diagonal, shape (n,).
 
-    ``vector`` holds the entries of the pairs i < j, row by row.
+    ``vector`` holds the entries of the pairs i < j, row by row, (n (n - 1) / 2,).
     """
     if n <= MAX_SQUARE_MATRIX_SAMPLES:
         from scipy.spatial.distance import squareform
@@ -107,7 +109,8 @@ LEAVE_ONE_OUT_REMEDY = "recompute the values, or leave out groups of samples"
 
 
 def check_min_samples(name: str, x: Representation, min_samples: int) -> None:
-    """Raise ``UndefinedError`` if ``x`` without one sample has fewer than ``min_samples``."""
+    """Raise ``UndefinedError`` if ``x`` without one sample has fewer than ``min_samples``.
+    ``name``: the measure, for the error."""
     n = x.shape[0]
     if n - 1 < min_samples:
         raise UndefinedError(
@@ -116,9 +119,10 @@ def check_min_samples(name: str, x: Representation, min_samples: int) -> None:
 
 
 def check_remainder(name: str, shares: np.ndarray, min_share: float = MIN_REMAINING_SHARE) -> None:
-    """Raise ``UndefinedError`` if too small a share of a sum remains without some sample.
+    """Raise ``UndefinedError`` if the share of a sum that remains without some sample is at most
+    ``min_share``, or NaN.
 
-    ``shares`` holds the remaining share without each sample.
+    ``shares`` holds the remaining share without each sample, (n,). The error begins with ``name``.
     """
     samples = np.flatnonzero(~(shares > min_share))
     if len(samples):

@@ -43,13 +43,14 @@ def leave_one_out_cka(
 ) -> np.ndarray:
     """Return the leave-one-out CKA, shape (n,), at most 1.
 
-    ``rows`` are the inner products of the rows of the compared matrices, if already computed.
+    ``rows``: the inner products of the rows of the compared matrices, (n,), if already computed;
+    the other parameters are as in ``cka``.
 
     Exact for ``kernel="linear"`` and ``"cosine"``, and for a given ``width``. For ``"rbf"`` and
     ``"laplace"`` with ``bandwidth`` the change of the kernel width is taken to first order and the
-    rest is exact. If the width is the median
-    distance, the values correlate with the values of n separate calls at 0.9999 or more, and the
-    jackknife standard error is within 0.5 % (n = 36); for half that width, 0.998 and 2 %.
+    rest is exact. If the width is the median distance, the values correlate with the values of n
+    separate calls at 0.9999 or more, and the jackknife standard error is within 0.5 % (n = 36); for
+    half that width, 0.998 and 2 %.
 
     O(n d e) time; a kernel of the distance needs O(n^2) and two more kernels. Raises
     ``UndefinedError`` if a self-similarity without some sample is not positive, or is too small a
@@ -76,7 +77,9 @@ def _leave_one_out_cosine(
     estimator: Estimator,
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return leave-one-out CKA between a kernel of x and a kernel of y, with fixed widths."""
+    """Return leave-one-out CKA, (n,), between the kernel ``k`` of x and the kernel ``l`` of y,
+    with the kernel widths of all samples. ``rows``: the inner products of the rows of the two
+    matrices, (n,), if already computed."""
     if rows is not None and estimator == "debiased":
         product = leave_one_out_u_products(rows)
     else:
@@ -120,9 +123,10 @@ def leave_one_out_self_hsic(
 def _estimate_leave_one_out_hsic(
     k: PairMatrix, l: PairMatrix, estimator: Estimator, rows: np.ndarray
 ) -> np.ndarray:
-    """Estimate HSIC without each sample, up to the same factor as :func:`estimate_hsic`.
+    """Return the estimate of HSIC without each sample, (n,), up to the same factor as
+    :func:`estimate_hsic`.
 
-    ``rows`` are the inner products of the rows of the centred matrices.
+    ``rows`` are the inner products of the rows of the centred matrices ``k`` and ``l``, (n,).
     """
     product, m = leave_one_out_products(k, l, rows), k.samples - 1
     if estimator == "biased":
@@ -135,10 +139,11 @@ def _estimate_leave_one_out_hsic(
 
 
 def _leave_one_out_diagonals(k: PairMatrix, l: PairMatrix, rows: np.ndarray) -> np.ndarray:
-    r"""Return the inner product of the diagonals of K and L without each sample, centred again.
+    """Return the inner product of the diagonals of K and L without each sample, centred again,
+    (n,).
 
-    Without sample i the diagonal of K is :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}`, with
-    c = 1 / (n - 1).
+    ``rows``: the inner products of the rows of K and L, (n,). Without sample i the diagonal of K is
+    :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}`, with c = 1 / (n - 1).
     """
     p, q, c = k.diagonal(), l.diagonal(), 1 / (k.samples - 1)
     products = p * q
@@ -151,8 +156,8 @@ def _leave_one_out_diagonals(k: PairMatrix, l: PairMatrix, rows: np.ndarray) -> 
 
 @cached("n")
 def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
-    """Return the relative change of the median distance between samples without each sample,
-    shape (n,)."""
+    """Return, without each sample, the median distance between samples divided by the median over
+    all samples, minus 1, shape (n,). ``pairs`` as in ``cka``."""
     n, vector = x.shape[0], as_float64(condensed_rdm(x, "euclidean"))
     count = (n - 1) * (n - 2) // 2
     middle = np.array([(count - 1) // 2, count // 2])
@@ -166,11 +171,13 @@ def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndar
 
 
 def _leave_one_out_quantiles(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
-    """Return the order statistics at ``places`` (from 0) of the pairs without each sample,
-    shape (n, places).
+    """Return the sorted values at ``places`` (from 0) of the pairs without each sample, shape (n,
+    places).
 
-    Leaving out a sample removes n - 1 pairs. All requested values therefore lie in a window that
-    is n - 1 pairs longer than the range of ``places``.
+    ``vector``: a value per pair i < j of n samples, row by row. ``places``: positions in the sorted
+    values of the (n - 1) (n - 2) / 2 remaining pairs. Leaving out a sample removes n - 1 pairs. All
+    requested values therefore lie in a window that is n - 1 pairs longer than the range of
+    ``places``.
     """
     first, last = int(places.min()), int(places.max()) + n - 1
     order = np.argpartition(vector, (first, last))

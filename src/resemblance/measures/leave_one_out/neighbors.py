@@ -59,7 +59,9 @@ def leave_one_out_mutual_knn(
 def leave_one_out_largest_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """Return the largest score that ties allow, without each sample, shape (n,)."""
+    """Return the largest mean score that ties allow, without each sample, shape (n,): the
+    geometric mean of the scores of x with x and of y with y. ``score`` as in
+    :func:`leave_one_out_mean_score`."""
     return np.sqrt(
         _leave_one_out_self_score(x, nearest_rows, score)
         * _leave_one_out_self_score(y, nearest_rows, score)
@@ -85,10 +87,10 @@ RowScore = Callable[[np.ndarray], np.ndarray]  # scores rows by the weight of co
 def leave_one_out_mean_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """Return the mean score of the rows without each sample, shape (n,).
+    """Return the mean score of the rows of the other samples without each sample, shape (n,).
 
-    ``score``: "share" of k for the common neighbours of a row, or "overlap", common over all
-    neighbours.
+    ``score``: "share", the weight of the common neighbours of a row over k, or "overlap", the
+    weight of the common neighbours over the weight of all neighbours in x or y.
     """
     a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
     n, k = x.shape[0], nearest_rows.k
@@ -107,17 +109,19 @@ def leave_one_out_mean_score(
 
 
 def _common_weight_of_rows(v: Any, w: Any) -> np.ndarray:
-    """Return the weight of the common neighbours for every row, shape (n,)."""
+    """Return, for every row, the sum of the products of the weights in two sparse (n, n) arrays,
+    shape (n,)."""
     return np.asarray(v.multiply(w).sum(axis=1)).ravel()
 
 
 class Replacements(NamedTuple):
     """Neighbour weights, sparse (n, n) arrays, after leaving out a sample, in three cases.
 
-    ``weights``: if the sample is not a neighbour of a row, the weights stay. If the sample is a
-    neighbour with weight 1, the row has the weights of k + 1 neighbours. If the sample ties for the
-    last places, the other tied samples share the places.
-    ``entries``: the (row, sample) entries of every case; the first is None.
+    ``weights``, case 0: the sample is not a neighbour of a row, and the weights stay. Case 1: the
+    sample is a neighbour with weight 1, and the row has the weights of k + 1 neighbours. Case 2:
+    the sample ties for the last places, and the other tied samples share the places. ``entries``:
+    sparse (n, n) arrays with 1 at the (row, left-out sample) of the cases 1 and 2; the first is
+    None.
     """
 
     weights: tuple[Any, ...]
@@ -127,9 +131,11 @@ class Replacements(NamedTuple):
 def _replacement_cases(
     a: Replacements, b: Replacements, i: int, j: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
-    """Return rows, samples and products of the sample's weights for a pair of cases.
+    """Return rows, left-out samples, and products of the weights of the sample in ``a`` and in
+    ``b`` for a pair of cases; the products are 0.0 if ``i`` or ``j`` is 0.
 
-    The sample is in the i-th case of :class:`Replacements` in ``a`` and in the j-th case in ``b``.
+    The sample is in the i-th case of :class:`Replacements` in ``a`` and in the j-th case in ``b``;
+    not both 0.
     """
     if i and j:
         entries = a.entries[i].multiply(b.entries[j]).tocoo()

@@ -18,7 +18,7 @@ from .inner_products import check_min_samples, leave_one_out_squared_sizes
 
 def leave_one_out_regression(x: Representation, y: Representation, predict: str) -> np.ndarray:
     """Return the leave-one-out R² of linear regression, shape (n,), in [0, 1]; exact; errors as
-    :func:`leave_one_out_squared_cca`."""
+    :func:`leave_one_out_squared_cca`. ``predict``: "second" predicts y from x, "first" x from y."""
     check_min_samples("linear_regression", x, 2)
     if predict == "first":
         x, y = y, x
@@ -33,8 +33,11 @@ def leave_one_out_regression(x: Representation, y: Representation, predict: str)
 def leave_one_out_gulp(
     x: Representation, y: Representation, ridge: float, squared: bool
 ) -> np.ndarray:
-    """Return the leave-one-out GULP without a ridge, shape (n,); exact; errors as
-    :func:`leave_one_out_squared_cca`."""
+    """Return the leave-one-out GULP for ``ridge`` 0, shape (n,); exact; errors as
+    :func:`leave_one_out_squared_cca`.
+
+    The value of ``ridge`` is not used. ``squared``: whether to leave out the root.
+    """
     check_min_samples("gulp", x, 2)
     shared, ranks = leave_one_out_shared_spaces(x, y)
     total = ranks[0] + ranks[1]

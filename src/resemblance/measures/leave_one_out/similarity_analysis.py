@@ -74,10 +74,11 @@ def leave_one_out_rsa(
 def _leave_one_out_pair_products(
     d: np.ndarray, e: np.ndarray, n: int, is_centered: bool
 ) -> np.ndarray:
-    """Return the inner product of two vectors of pairs without the pairs of each sample, shape
-    (n,).
+    """Return, for every sample, the inner product of ``d`` and ``e`` without the pairs of the
+    sample: (n,).
 
-    If ``is_centered``, the vectors are centred, and are centred again without the sample.
+    ``d``, ``e``: condensed, (n (n - 1) / 2,). ``is_centered``: d and e have mean 0; then the
+    remaining pairs are centred before the product.
     """
     product: np.ndarray = d @ e - condensed_row_sums(d * e, n)
     if not is_centered:
@@ -90,7 +91,11 @@ def _leave_one_out_pair_products(
 
 @cached("n")
 def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
-    """Return the squared norm of the unit vector of pairs without the pairs of each sample."""
+    """Return the squared norm of the unit vector of pairs without the pairs of each sample, (n,).
+
+    The unit vector holds the dissimilarities of ``kind`` as ``compare`` takes them; for "pearson"
+    the remaining pairs are centred again.
+    """
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
     remainders = _leave_one_out_pair_products(
         vector, vector, x.shape[0], is_centered=compare == "pearson"
@@ -102,10 +107,12 @@ def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> 
 def _leave_one_out_whitened(
     x: Representation, y: Representation, kind: str, compare: str, covariance: SampleCovariance
 ) -> np.ndarray:
-    """Return the leave-one-out cosines of two whitened matrices, centred again.
+    """Return the leave-one-out ``compare``, "whitened_cosine" or "whitened_pearson", (n,), in [-1,
+    1].
 
-    With P = S⁻¹ - S⁻¹ 1 1' S⁻¹ / 1' S⁻¹ 1, the inner product of two matrices D and E is tr(P D P E)
-    / 4. Without sample i, P becomes P - p p' / P_ii, where p is column i of P.
+    ``kind``: the dissimilarity. ``covariance`` as in ``rsa``. With P = S⁻¹ - S⁻¹ 1 1' S⁻¹ / 1' S⁻¹
+    1, the inner product of two matrices D and E is tr(P D P E) / 4. Without sample i, P becomes P -
+    p p' / P_ii, where p is column i of P.
     """
     whitening = sample_whitening(x.shape[0], covariance)
     precisions = whitening.precisions
@@ -130,7 +137,8 @@ def _leave_one_out_whitened(
 
 
 def _times_root(gram: np.ndarray, whitening: SampleWhitening) -> tuple[np.ndarray, np.ndarray]:
-    """Return R' G, and the diagonal of R' G R, for a whitened matrix G and the root R."""
+    """Return R' G, and the diagonal of R' G R, (n,), for a whitened matrix ``gram`` G (n, n) and
+    the root R of ``whitening``."""
     half = whitening.root_times(gram)
     root = whitening.root
     full = np.diagonal(half) * root if root.ndim == 1 else (half * root.T).sum(axis=1)
@@ -140,9 +148,10 @@ def _times_root(gram: np.ndarray, whitening: SampleWhitening) -> tuple[np.ndarra
 def _leave_one_out_spearman(
     x: Representation, y: Representation, kind: str, inner: np.ndarray
 ) -> np.ndarray:
-    """Return Spearman's correlation of two vectors of pairs without the pairs of each sample.
+    """Return Spearman's correlation of the dissimilarities of ``kind`` in x and y without the
+    pairs of each sample, (n,).
 
-    ``inner`` is the output of :func:`leave_one_out_rank_products` for the two representations.
+    ``inner`` is the output (n,) of :func:`leave_one_out_rank_products` for the two representations.
     """
     n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
     # Over the pairs without a sample, r - c has the same sum for every sample, and so has s - e.
@@ -166,9 +175,10 @@ MAX_ROWS_IN_DOUBLE = 64
 def leave_one_out_rank_products(
     representations: Sequence[Representation], pairs: Sequence[tuple[int, int]], rdm: str
 ) -> np.ndarray:
-    """Return the inner products of the rows of :func:`_centered_rank_matrix`, shape (pairs, n).
+    """Return the inner products of the rows of :func:`_centered_rank_matrix` of two
+    representations, shape (pairs, n).
 
-    A pair is two positions in ``representations``.
+    ``pairs``: pairs of positions in ``representations``. ``rdm``: the dissimilarity.
     """
     positions = {position for pair in pairs for position in pair}
     row_products = np.empty((len(pairs), representations[0].shape[0]))
@@ -197,7 +207,8 @@ def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
 
 @cached("pairs")
 def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
-    """Return twice the average rank (from 0) of every pair, as integers."""
+    """Return twice the average rank (from 0) of every pair of samples, as integers, (n (n - 1) /
+    2,)."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
     lowest = vector.min()
     n_tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
@@ -208,7 +219,8 @@ def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
 
 @cached("anew")
 def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
-    """Return the pairs sorted by rank, or an empty array, shape (0,), if some pairs are tied."""
+    """Return the pairs sorted by rank, as positions in the vector of pairs, or an empty array,
+    shape (0,), if some pairs are tied."""
     place = _doubled_average_ranks(x, kind)
     order = np.full(len(place), -1, dtype=place.dtype)
     order[place // 2] = np.arange(len(place), dtype=place.dtype)
@@ -216,9 +228,11 @@ def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
 
 
 def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
-    """Return, per sample, the weights of all pairs that rank higher in x, summed over its pairs.
+    """Return, for every sample, the sum over the pairs p of the sample of the total weight of all
+    pairs that rank higher than p in x, (n,).
 
-    A pair with the same rank counts half. The weights sum to zero.
+    ``weights``: a weight per pair, (n (n - 1) / 2,), with the sum 0. A pair with the same rank as
+    p, and p, count half.
     """
     place, order, n = _doubled_average_ranks(x, kind), _untied_pair_order(x, kind), x.shape[0]
     if len(order) < len(place):
@@ -237,7 +251,8 @@ def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: s
 
 @cached("anew")
 def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
-    """Return the two samples of every pair, pairs sorted by rank, shape (2, pairs)."""
+    """Return the two samples of every pair, pairs sorted by rank, shape (2, pairs); the function
+    needs pairs without ties."""
     n, order = x.shape[0], _untied_pair_order(x, kind)
     samples = np.arange(n, dtype=np.int16 if n < 2**15 else np.int32)
     sides = (
@@ -251,7 +266,8 @@ def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
 def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
     """Return r - c for the pairs of each sample, shape (n, n), with 0 on the diagonal.
 
-    c is the rank of a pair (from 1/2) among the pairs of the sample.
+    r is the centred rank of a pair among all pairs; c is the rank of a pair (from 1/2) among the
+    pairs of the sample of the row.
     """
     place = _square_matrix_of_pairs(_doubled_average_ranks(x, kind))
     precision = rank_of_pairs(x, kind).dtype
@@ -271,9 +287,11 @@ def _square_matrix_of_pairs(pairs: np.ndarray) -> np.ndarray:
 
 
 def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
-    """Return the ranks (from 1/2) within rows of integers >= 0; ties have the mean rank.
+    """Return the ranks (from 1/2) of integers >= 0 within every row of ``place``, (rows, n); ties
+    have the mean rank.
 
-    The diagonal begins in column ``start`` and is not ranked.
+    ``place`` holds rows of an (n, n) matrix, from row ``start`` on. Entries on the diagonal of the
+    matrix are not ranked and get -1/2.
     """
     rows, n = np.arange(len(place)), place.shape[1]
     bits = n.bit_length()
@@ -299,10 +317,10 @@ LEAVE_ONE_OUT_BINS = 128  # bins of the ranks
 
 
 def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.ndarray:
-    """Return, for each sample, the sum over all pairs of the product c e, shape (n,).
+    """Return, for each left-out sample, the sum over all pairs of the product c e, shape (n,).
 
-    c and e are replaced by the means within bins of ranks, so the covariance of c and e within a
-    bin is missing.
+    c and e are the numbers of pairs of the sample below a pair, in x and in y. c and e are replaced
+    by the means within bins of ranks, so the covariance of c and e within a bin is missing.
     """
     (bins, c), (other_bins, e) = (_binned_ranks(v, kind) for v in (x, y))
     joint_bins = bins * np.int16(LEAVE_ONE_OUT_BINS) + other_bins  # below 2^14
@@ -314,7 +332,8 @@ def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.nd
 
 @cached("pairs", "n k")
 def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rank bin of every pair, and the mean of c per sample and bin, shape (n, bins)."""
+    """Return the rank bin of every pair, (pairs,), and the mean of c per sample and bin, shape (n,
+    bins). c is the number of pairs of the sample below a pair."""
     n, place = x.shape[0], _doubled_average_ranks(x, kind).astype(np.int64)
     bins = ((place + 1) * LEAVE_ONE_OUT_BINS // (2 * len(place))).astype(np.int16)
     counts = np.bincount(bins, minlength=LEAVE_ONE_OUT_BINS)
@@ -340,10 +359,11 @@ def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]
 
 @cached("n")
 def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
-    """Return the leave-one-out sums of squares of the centred average ranks of the pairs.
+    """Return the sum of squares of the centred average ranks of the pairs without each sample,
+    ranked again, (n,).
 
-    The sum is (m³ - m) / 12 for m pairs without ties; t pairs of the same rank subtract
-    (t³ - t) / 12.
+    The sum is (m³ - m) / 12 for m pairs without ties; t pairs of the same rank subtract (t³ - t) /
+    12.
     """
     n, place = x.shape[0], _doubled_average_ranks(x, kind)
     m, is_tied = (n - 1) * (n - 2) // 2, len(_untied_pair_order(x, kind)) < len(place)
@@ -363,5 +383,6 @@ def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
 
 
 def _tie_corrections(t: np.ndarray) -> np.ndarray:
-    """Return t³ - t, which is 0 for an untied pair (t = 1)."""
+    """Return t³ - t for numbers ``t`` of pairs with the same rank; 0 for an untied pair (t =
+    1)."""
     return t.astype(np.float64) ** 3 - t
