@@ -73,8 +73,8 @@ class Edges(NamedTuple):
 
 
 class Links(NamedTuple):
-    """A point of every component of the link of each edge: ``points[starts[e]:starts[e + 1]]`` for
-    the e-th edge."""
+    """Points that stand for the components of the links: ``points[starts[e]:starts[e + 1]]`` holds
+    a point of every component of the link of the e-th edge."""
 
     starts: IntegerArray
     points: IntegerArray
@@ -105,7 +105,8 @@ if config.DISABLE_JIT:  # debuggers and coverage see Python code only
 
 @compile_on_first_call
 def first_bit(words: BitWords, row: int) -> int:
-    """Return the position of the lowest bit of a row, -1 if all bits are 0."""
+    """Return the position of the lowest bit in row ``row`` of ``words``, -1 if all bits of the row
+    are 0."""
     for k in range(words.shape[1]):
         if words[row, k] != ZERO_WORD:
             return 64 * k + int(trailing_zeros(words[row, k]))
@@ -114,13 +115,14 @@ def first_bit(words: BitWords, row: int) -> int:
 
 @compile_on_first_call
 def flip_bit(words: BitWords, row: int, bit: int) -> None:
-    """Flip a bit of a row."""
+    """Flip the bit at position ``bit`` in row ``row`` of ``words``, in place."""
     words[row, bit >> 6] ^= ONE_WORD << np.uint64(bit & 63)
 
 
 @compile_on_first_call
 def add_rows_modulo_two(words: BitWords, a: int, b: int, out: int) -> None:
-    """Write the sum over F2 of rows ``a`` and ``b`` into row ``out``."""
+    """Write the sum over F2 (exclusive or) of rows ``a`` and ``b`` of ``words`` into row ``out``,
+    in place."""
     for k in range(words.shape[1]):
         words[out, k] = words[a, k] ^ words[b, k]
 
@@ -138,7 +140,12 @@ FIXED_WORD_COUNT = 8
 def common_neighbors(
     adjacency: BitWords, i: int, j: int, search: BitWords, wide: int | None
 ) -> bool:
-    """Set the unseen points to the common neighbours of i and j; return whether there are any."""
+    """Write the common neighbours of points i and j into the unseen points of ``search``; return
+    whether there are any.
+
+    ``adjacency``: a bit row per point. ``search``: the rows of unseen and of seen points. ``wide``:
+    the number of words per row, None for ``FIXED_WORD_COUNT``.
+    """
     union = ZERO_WORD
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
         common = adjacency[i, k] & adjacency[j, k]
@@ -149,8 +156,8 @@ def common_neighbors(
 
 @compile_on_first_call
 def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
-    """Move the unseen neighbours of a point to the seen points; return whether unseen points are
-    left."""
+    """Move the unseen neighbours of a point to the seen points of ``search``; return whether
+    unseen points are left. Arguments as in :func:`common_neighbors`."""
     remaining = ZERO_WORD
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
         neighbors = adjacency[point, k] & search[UNSEEN_POINTS_ROW, k]
@@ -163,11 +170,11 @@ def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int |
 
 @compile_on_first_call
 def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
-    """Remove the connected component of ``point`` from the unseen points; return whether unseen
-    points are left.
+    """Remove the connected component of ``point`` from the unseen points of ``search``; return
+    whether unseen points are left.
 
-    In a connected link a few points have all other points as neighbours, so the search ends long
-    before it has visited every point.
+    Arguments as in :func:`common_neighbors`. In a connected link a few points have all other points
+    as neighbours, so the search ends long before it has visited every point.
     """
     flip_bit(search, UNSEEN_POINTS_ROW, point)
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
@@ -182,10 +189,11 @@ def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int |
 
 def link_components(n: int, edges: Edges, starts: IntegerArray) -> IntegerArray:
     """Return a point of every component of the link of each edge, at the entry of the edge; fill
-    ``starts``.
+    ``starts``, (edges + 1,), in place.
 
-    The returned points and ``starts`` make up ``Links``. The function does not return ``Links``,
-    because a compiled function that returns a tuple crashes Python when interrupted.
+    ``n``: the number of points. The returned points and ``starts`` make up ``Links``. The function
+    does not return ``Links``, because a compiled function that returns a tuple crashes Python when
+    interrupted.
     """
     words = (n + 63) // 64
     return link_components_by_words(n, edges, starts, None if words <= FIXED_WORD_COUNT else words)
@@ -195,7 +203,8 @@ def link_components(n: int, edges: Edges, starts: IntegerArray) -> IntegerArray:
 def link_components_by_words(
     n: int, edges: Edges, starts: IntegerArray, wide: int | None
 ) -> IntegerArray:
-    """Compute :func:`link_components` with rows of ``wide`` words."""
+    """Compute :func:`link_components` with rows of ``wide`` words, None for
+    ``FIXED_WORD_COUNT``."""
     adjacency = np.zeros((n, FIXED_WORD_COUNT if wide is None else wide), np.uint64)
     search = np.empty((2, adjacency.shape[1]), np.uint64)
     points = np.empty(2 * len(edges.first) + n, np.int32)
@@ -227,7 +236,8 @@ ZERO_ROW, WORK_ROW, DEAD_CLASSES_ROW, FIRST_RELATION_ROW = 0, 1, 2, 3
 
 @compile_on_first_call
 def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
-    """Replace every dead class in a row by the living classes of its relation, in place.
+    """Replace every dead class in row ``row`` of ``vectors`` by the living classes of its
+    relation, in place.
 
     A relation begins with the dead class, so a single upward pass is enough.
     """
@@ -242,7 +252,11 @@ def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
 
 @compile_on_first_call
 def kill_youngest_class(row: int, level: float, vectors: BitWords, bars: FloatArray) -> int:
-    """Make a row zero: the youngest class in a nonzero row dies. Return the number of deaths."""
+    """Make the vector in row ``row`` zero: the youngest class in the vector dies at ``level``.
+    Return the number of deaths: 0 for a vector that is zero already, else 1.
+
+    The death is written into ``bars``, and the relation of the class into ``vectors``.
+    """
     reduce_to_living_classes(vectors, row)
     youngest = first_bit(vectors, row)
     if youngest < 0:
@@ -263,7 +277,12 @@ def fill_triangle(
     vectors: BitWords,
     bars: FloatArray,
 ) -> int:
-    """Make the sum over the edges of a triangle zero. Return the number of deaths."""
+    """Make the sum of the values of the edges of the triangle i, j, ``point`` zero: if the sum is
+    not zero, a class dies at ``level``. Return the number of deaths, 0 or 1.
+
+    ``value``: the row in ``vectors`` of the value of every edge. ``bars``: birth and death of every
+    class.
+    """
     a, b, c = value[i, j], value[i, point], value[j, point]
     if a == ZERO_ROW and b == c:
         return 0
@@ -276,7 +295,8 @@ def fill_triangle(
 def fill_cone_triangle(
     i: int, j: int, level: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
 ) -> int:
-    """Make the value of an edge zero. Return the number of deaths."""
+    """Make the value of the edge ij zero: if the value is not zero, a class dies at ``level``.
+    Return the number of deaths, 0 or 1. Arguments as in :func:`fill_triangle`."""
     row = value[i, j]
     if row == ZERO_ROW:
         return 0
@@ -288,7 +308,8 @@ def fill_cone_triangle(
 def add_homology_class(
     level: float, born: int, row: int, vectors: BitWords, bars: FloatArray
 ) -> int:
-    """Write a new class, born after ``born`` other classes, into a row. Return the row."""
+    """Write a class born at ``level``, after ``born`` other classes, into row ``row`` of
+    ``vectors``, and the birth into ``bars``. Return ``row``."""
     youngest = len(bars) - 1 - born
     bars[youngest, 0] = level
     add_rows_modulo_two(vectors, ZERO_ROW, ZERO_ROW, row)
@@ -298,8 +319,8 @@ def add_homology_class(
 
 @compile_on_first_call
 def row_of_sum(a: int, b: int, row: int, vectors: BitWords) -> int:
-    """Return a row with the sum of two values: a known row of the same value, or ``row``, written
-    now."""
+    """Return a row of ``vectors`` with the sum of the values in rows ``a`` and ``b``: a known row
+    of the same value, or ``row``, which is then overwritten."""
     if a == ZERO_ROW or b == ZERO_ROW:
         return a + b  # the row other than row 0
     if a == b:
@@ -313,7 +334,8 @@ def row_of_sum(a: int, b: int, row: int, vectors: BitWords) -> int:
 
 @compile_on_first_call
 def count_births(links: Links, filled: BooleanArray) -> int:
-    """Return the number of edges that give birth to a class."""
+    """Return the number of edges that give birth to a class: edges without a triangle at their
+    entry. ``filled``: whether the cone triangle of the edge enters with the edge."""
     births = 0
     for e in range(len(filled)):
         births += not filled[e] and links.starts[e] == links.starts[e + 1]
@@ -322,7 +344,8 @@ def count_births(links: Links, filled: BooleanArray) -> int:
 
 @compile_on_first_call
 def allocate_vectors(births: int, values: int) -> BitWords:
-    """Allocate rows for the relations of all classes and for ``values`` edge values. Rows that are
+    """Return rows of words for the relations of ``births`` classes and for ``values`` edge values;
+    the zero row and the row of dead classes are 0, other rows are not initialised. Rows that are
     never written take no memory."""
     vectors = np.empty((FIRST_RELATION_ROW + births + values, (births + 63) // 64), np.uint64)
     vectors[ZERO_ROW] = vectors[DEAD_CLASSES_ROW] = ZERO_WORD

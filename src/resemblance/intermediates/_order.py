@@ -36,8 +36,9 @@ def smaller_positions(
 ) -> None:
     """Select the positions p with ``first[p] < second[p]`` (with ``ties`` also equal values).
 
-    Write the positions into ``places``, sorted like ``order``. Write ``first`` at these positions
-    into ``values``, and infinity after the last value.
+    Write the positions into ``places``, in the order of ``order``, which lists all positions. Write
+    ``first`` at the selected positions into ``values``, and infinity after the last value.
+    ``places`` and ``values`` have room for one entry more than ``order``.
     """
     size = 0
     for p in order:
@@ -51,8 +52,11 @@ def smaller_positions(
 def merge_orders(
     first: ValueArray, second: ValueArray, first_order: PositionArray, second_order: PositionArray
 ) -> PositionArray:
-    """Return the positions in ascending order of the smaller of two values, merged from the two
-    sorted orders."""
+    """Return the positions in ascending order of the smaller of the two values at a position.
+
+    ``first_order``, ``second_order``: the positions in ascending order of ``first`` and of
+    ``second``.
+    """
     n = len(first)
     order, places = np.empty(n, np.int32), np.empty((2, n + 1), np.int32)
     values = np.empty((2, n + 1))
@@ -72,7 +76,11 @@ def merge_orders(
 def edges_entering_later(
     m: ValueArray, w: ValueArray, w_order: PositionArray, radius: float, place: PositionArray
 ) -> PositionArray:
-    """Return the places of the edges with m < w <= radius, in order of w."""
+    """Return ``place`` of the edges with m < w <= ``radius``, in order of w.
+
+    ``m``, ``w``: the values of every edge. ``w_order``: the edges in ascending order of w.
+    ``place``: the number to return for every edge.
+    """
     places = np.empty(len(w_order), np.int32)
     size = 0
     for p in w_order:

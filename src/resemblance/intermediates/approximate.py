@@ -21,8 +21,8 @@ HNSW_SEARCH_CANDIDATES = 200
 
 
 def hnsw_candidates(points: np.ndarray, count: int, inner: bool) -> np.ndarray:
-    """Return the indices of about ``count`` nearest rows of every row, usually including the row
-    itself, shape (n, count).
+    """Return the indices of about ``count`` nearest rows of ``points`` for every row, usually
+    including the row itself, nearest first, shape (n, count).
 
     Nearest means by inner product (``inner``) or Euclidean distance; -1 marks places without a
     candidate. The search runs on a single thread, so the graph, and with it the result, is the same

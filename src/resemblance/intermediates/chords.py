@@ -23,26 +23,30 @@ EQUAL_ROW_EPSILONS = 8  # rows are equal if they differ by less than this many m
 
 
 class Chords(NamedTuple):
-    """Unit rows minus their mean; and ``is_row``, 1 for every row with a direction, else 0."""
+    """Unit rows minus their mean, (n, d), 0 for a zero row; and ``is_row``, (n,), 1 for every row
+    with a direction, else 0."""
 
     points: Array
     is_row: Array
 
 
 def cosines_lose_digits(variance: float, eps: float) -> bool:
-    """Return whether the cosines between unit rows with this variance around their mean lose
-    digits."""
+    """Return whether the cosines between unit rows lose digits. ``variance``: of the unit rows
+    around their mean, from 0 to 1. ``eps``: the machine epsilon of the rows."""
     return TIE_EPSILONS * eps > MAX_COSINE_DISTANCE_ROUNDING * variance
 
 
 def direction_variance(mean_direction: Array, share: float) -> float:
-    """Return the variance of unit rows around their mean, from the mean over all rows and the share
-    of nonzero rows."""
+    """Return the variance of unit rows around their mean, 1 - |m|² / share².
+
+    ``mean_direction``: m, the mean over all rows, zero rows included. ``share``: the share of
+    nonzero rows.
+    """
     return 1 - scalar(euclidean_norm(mean_direction)) ** 2 / (share or 1.0) ** 2
 
 
 def unit_row_chords(rows: Array, problem: str) -> Chords | None:
-    """Return the chords of unit rows that point in nearly the same direction; None if all
+    """Return the chords of unit ``rows`` that point in nearly the same direction; None if all
     directions are equal.
 
     Raises ``UndefinedError``, with the message ``problem``, where rounding decides which rows are

@@ -33,7 +33,8 @@ class SortedEdges:
 
 
 def bar_length_totals(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
-    """Return the total lengths of the bars of :func:`cross_barcodes`, for the two directions.
+    """Return the total lengths of the bars of :func:`cross_barcodes`: of the bars of ``first``,
+    and of the bars of ``second``. ``n``: the number of points.
 
     The sums are correctly rounded, so neither the order of the points nor ties change a sum.
     """
@@ -44,8 +45,8 @@ def bar_length_totals(n: int, first: SortedEdges, second: SortedEdges) -> tuple[
 
 
 def enclosing_radius(distances: np.ndarray) -> float:
-    """Return the smallest distance within which a point has all other points, from the distances
-    above the diagonal."""
+    """Return the smallest distance within which some point has all other points. ``distances``:
+    the distances above the diagonal, row by row."""
     from scipy.spatial.distance import squareform
 
     return float(squareform(distances, checks=False).max(axis=1).min())
@@ -94,21 +95,22 @@ def cross_barcodes(
 
 
 def _sort_nonzero_bars(bars: np.ndarray) -> np.ndarray:
-    """Return the bars of positive length, sorted by birth and death."""
+    """Return the bars (k, 2) of positive length, sorted by birth and then death."""
     bars = bars[bars[:, 0] < bars[:, 1]]
     return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
 
 
 @lru_cache(maxsize=1)
 def _edge_endpoints(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and second point of the edges above the diagonal, row by row."""
+    """Return the first points and the second points of the pairs of n points, row by row above the
+    diagonal, (n (n - 1) / 2,) each, read-only."""
     first, second = (points.astype(np.int32) for points in np.triu_indices(n, k=1))
     first.flags.writeable = second.flags.writeable = False
     return first, second
 
 
 def _import_compiled_kernels() -> ModuleType:
-    """Import the compiled kernels on first use."""
+    """Import and return the module of compiled kernels; raise an error without numba."""
     require_package("numba")
     from . import _cone
 

@@ -25,21 +25,22 @@ MAX_DIFFERENCES_IN_MEMORY = 2**20  # differences in memory at a time
 
 
 def can_correct_in_place(points: Array) -> bool:
-    """Return whether the library can write into arrays, and no gradient forbids writing."""
+    """Return whether the library of ``points`` can write into arrays, and no gradient forbids
+    writing."""
     return isinstance(points, np.ndarray) or (is_torch(points) and not records_gradient(points))
 
 
 def cancellation_corrector(
     points: Array, targets: Array
 ) -> Callable[[Array, Array, tuple[slice, slice], float], None]:
-    """Return a function that recomputes, in a block of squared distances, the entries that lost
-    their digits.
+    """Return a function that recomputes, in a block of the squared distances from ``points`` (n,
+    d) to ``targets`` (m, d), the entries that lost their digits.
 
-    The function takes the block, the sums of the squared lengths of the two rows, the place of the
-    block, and the share of the sums below which digits are lost. The function overwrites the block
-    and the sums. Entries on the diagonal of the whole matrix must be infinite. A projection on a
-    random direction shows which rows are equal up to rounding, such as copies: equal rows are at
-    distance 0.
+    The function takes the block, the sums of the squared lengths of the two rows of every entry,
+    the place of the block as two slices, and the share of the sums below which digits are lost. The
+    function overwrites the block and the sums. Entries on the diagonal of the whole matrix must be
+    infinite. A projection on a random direction shows which rows are equal up to rounding, such as
+    copies: equal rows are at distance 0.
     """
     xp, eps = namespace(points), epsilon(points)
     ends: list[Array] = []
@@ -70,9 +71,11 @@ def cancellation_corrector(
 
 
 def diagonal_view(block: Array, tile: tuple[slice, slice]) -> Array:
-    """Return a writable view of the part of ``block`` on the diagonal of the whole matrix.
+    """Return a writable view (rows,) of the entries of ``block`` on the diagonal of the whole
+    matrix.
 
-    ``block``: contiguous; its columns begin at or before its rows.
+    ``block``: contiguous; its columns begin at or before its rows. ``tile``: the rows and the
+    columns of the block.
     """
     offset, (height, width) = (tile[0].start or 0) - (tile[1].start or 0), block.shape
     return block.reshape(-1)[offset : offset + height * width : width + 1]
@@ -81,7 +84,8 @@ def diagonal_view(block: Array, tile: tuple[slice, slice]) -> Array:
 def _squared_distances_of_pairs(
     points: Array, targets: Array, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Return the squared distances between pairs of rows, computed from differences."""
+    """Return the squared distances between ``points[rows]`` and ``targets[columns]``, pair by
+    pair, (pairs,), computed from differences."""
     xp, parts = namespace(points), [np.zeros(0)]
     pairs = max(1, MAX_DIFFERENCES_IN_MEMORY // points.shape[1])
     for start in range(0, len(rows), pairs):

@@ -43,8 +43,7 @@ MAX_ROUNDING_SHARE = 0.5
 
 @cached("scalar")
 def resolution(x: Representation) -> float:
-    """Return the relative distance between neighbouring numbers in the precision of the input data;
-    0 for integers."""
+    """Return the machine epsilon of the dtype of the input data; 0 for integers."""
     kind = getattr(x.source.dtype, "kind", None)  # much faster than ``isdtype``
     is_rounded = kind == "f" if kind else x.xp.isdtype(x.source.dtype, "real floating")
     return float(epsilon(x.source)) if is_rounded else 0.0
@@ -79,7 +78,8 @@ def to_double_precision(x: Representation) -> Representation:
 
 
 def below_rounding_message(x: Representation) -> str:
-    """Return the error message for differences smaller than rounding errors, with the remedy."""
+    """Return the error message for samples of ``x`` that differ by less than rounding errors, with
+    the remedy."""
     is_stored = resolution(x) >= float(np.finfo(x.dtype).eps)
     dtype = input_precision(x) if is_stored else x.dtype
     remedy = f"before the data are stored in {dtype}" if is_stored else "or take dtype='float64'"
@@ -90,7 +90,7 @@ def below_rounding_message(x: Representation) -> str:
 
 
 def input_precision(x: Representation) -> str:
-    """Return the name of the precision of the input data."""
+    """Return the name of the dtype of the input data, such as "float16"."""
     return str(x.origin.dtype if x.origin else x.source.dtype).rpartition(".")[2]
 
 
@@ -118,8 +118,8 @@ def rounding_share(x: Representation) -> float:
 
 
 def _norm_ratio_bound(x: Representation) -> float:
-    """Return an upper bound of the norm of the data over the norm of the centred points, from the
-    differences of a few rows; infinity where a few rows do not suffice."""
+    """Return an upper bound of |X| / |X - mean|, the norm of the data over the norm of the centred
+    points, from the differences of a few rows; infinity where a few rows do not suffice."""
     source, count = x.source, min(8, x.shape[0] // 2, max(1, MAX_NUMBERS_PER_COPY // x.shape[1]))
     is_plain = isinstance(source, np.ndarray) and source.flags.forc
     if not is_plain or source.dtype not in (np.float32, np.float64) or not count:
@@ -132,9 +132,9 @@ def _norm_ratio_bound(x: Representation) -> float:
 
 
 def _column_square_sums(x: Representation, unit: float) -> tuple[Array, float, float]:
-    """Return the sums of squares of the columns (0 for constant columns), their total, and the sum
-    of squares of all centred numbers. Numbers are divided by ``unit`` first. The arrays stay on the
-    device of the data."""
+    """Return the sums of squares of the columns, (d,), 0 for constant columns; the total of these
+    sums; and the sum of squares of all centred numbers. Numbers are divided by ``unit`` first. The
+    array stays on the device of the data."""
     xp, first = x.xp, None
     totals: list[Array] = []
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -162,7 +162,7 @@ def _double_precision_blocks(x: Representation) -> Iterator[Array]:
 
 
 def _least_and_largest(x: Representation) -> tuple[float, float]:
-    """Return the least and the largest number."""
+    """Return the least and the largest number in the data of ``x``."""
     parts = [
         (scalar(x.xp.min(block)), scalar(x.xp.max(block))) for block in _double_precision_blocks(x)
     ]
@@ -170,7 +170,8 @@ def _least_and_largest(x: Representation) -> tuple[float, float]:
 
 
 def _saturated_columns(x: Representation, slack: float) -> Array:
-    """Mark the columns with all numbers equal to 1 or -1 up to rounding."""
+    """Return a mask (d,) of the columns whose numbers all differ from 1 or from -1 by at most
+    ``slack``."""
     are_saturated = None
     for block in _double_precision_blocks(x):
         part = x.xp.all(x.xp.abs(x.xp.abs(block) - 1) <= slack, axis=0)

@@ -64,21 +64,21 @@ MAX_GATHERED_NUMBERS = 2**17
 
 
 def gathering_row_ranges(n: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of rows, where every row gathers ``width``
-    numbers."""
+    """Yield (start, stop) of consecutive blocks of n rows with at most about
+    ``MAX_GATHERED_NUMBERS`` numbers per block, where every row gathers ``width`` numbers."""
     return row_blocks(n, max(1, MAX_GATHERED_NUMBERS // width))
 
 
 def squared_distance_blocks(points: Array, height: int | None = None) -> Iterator[Array]:
-    """Yield the squared Euclidean distances from a block of rows (:func:`row_blocks`) to all
-    rows."""
+    """Yield the squared Euclidean distances from a block of rows of ``points`` to all rows, (rows
+    of the block, n). ``height``: the rows per block (:func:`row_blocks`)."""
     entries = squared_distance_function(points)
     return (entries(row_blocks_from_column(i, j)) for i, j in row_blocks(points.shape[0], height))
 
 
 def condensed_squared_distances(points: Array) -> Iterator[Array]:
-    """Yield the squared distances from a block of rows to all later rows, row by row, a vector per
-    block: half the work of :func:`squared_distance_blocks`."""
+    """Yield, per block of rows of ``points``, the squared distances from every row to all later
+    rows, row by row, as a vector: half the work of :func:`squared_distance_blocks`."""
     entries = squared_distance_function(points)
     return (
         upper_triangle(entries(row_blocks_from_column(i, j, i)))
@@ -87,8 +87,8 @@ def condensed_squared_distances(points: Array) -> Iterator[Array]:
 
 
 def upper_triangle(block: Array) -> Array:
-    """Return the entries above the diagonal, row by row, of a block of rows that begins at the
-    first row's diagonal entry."""
+    """Return, as a vector row by row, the entries of ``block`` above the diagonal of the whole
+    matrix. ``block``: some rows, all columns from the diagonal entry of the first row on."""
     if isinstance(block, np.ndarray):
         return np.concatenate([row[i:] for i, row in enumerate(block, 1)])
     row, column = (namespace(block).arange(k, device=device(block)) for k in block.shape)
@@ -96,12 +96,13 @@ def upper_triangle(block: Array) -> Array:
 
 
 def distance_matrix(points: Array) -> Array:
-    """Return the Euclidean distances between all rows, shape (n, n)."""
+    """Return the Euclidean distances between all rows of ``points``, shape (n, n)."""
     return full_matrix(distance_function(points), points)
 
 
 def full_matrix(entries: BlockFunction, points: Array) -> Array:
-    """Return the (n, n) matrix of a block function, in the precision of ``points``."""
+    """Return the (n, n) matrix whose blocks ``entries`` computes, n and the precision as in
+    ``points``."""
     xp, n = namespace(points), points.shape[0]
     blocks = (entries(row_blocks_from_column(i, j)) for i, j in row_blocks(n))
     return concatenate_blocks(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
@@ -109,13 +110,15 @@ def full_matrix(entries: BlockFunction, points: Array) -> Array:
 
 @cached("n n")
 def distances(x: Representation) -> Array:
-    """Return the Euclidean distances between the samples of the pre-shape, shape (n, n)."""
+    """Return the Euclidean distances between the samples in unit size (centred, Frobenius norm 1),
+    shape (n, n)."""
     return full_matrix(unit_size_distances(x), x.array)
 
 
 @cached("n n")
 def double_centered_distances(x: Representation) -> Array:
-    """Return the distances minus the row and column means plus the overall mean, shape (n, n)."""
+    """Return the distances of the samples in unit size minus the row and column means plus the
+    overall mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
         return double_centered(distance_matrix(inlier_centered_points(x)))
     from scipy.spatial.distance import squareform
@@ -133,8 +136,8 @@ def double_centered_distances(x: Representation) -> Array:
 
 
 def double_centered(a: Array) -> Array:
-    """Return a symmetric matrix minus the row and column means plus the overall mean, in place
-    where the library allows."""
+    """Return a symmetric matrix minus the row and column means plus the overall mean; ``a`` is
+    overwritten where the library allows."""
     xp = namespace(a)
     means = xp.mean(a, axis=0)
     offsets = (means - xp.mean(means))[None, :]
@@ -155,7 +158,7 @@ class CenteredDistances(NamedTuple):
 
 
 def centered_condensed_distances(x: Representation) -> CenteredDistances:
-    """Return the Euclidean distances between the samples of the pre-shape, centred."""
+    """Return the Euclidean distances between the samples in unit size, minus their mean."""
     return CenteredDistances(distance_deviations(x), deviation_sums(x), mean_distance(x))
 
 
@@ -179,8 +182,8 @@ def mean_distance(x: Representation) -> Array:
 
 @cached("pairs", "n", "scalar")
 def _condensed_distance_parts(x: Representation) -> CenteredDistances:
-    """Return the three intermediates above as a tuple. The parts are also cached separately,
-    because a permutation of the samples acts differently on each part."""
+    """Return deviations, sums and mean of the distances as a tuple. The parts are also cached
+    separately, because a permutation of the samples acts differently on each part."""
     points, sums = x.array, x.xp.zeros_like(x.array[:, 0])
     n, entries, totals = x.shape[0], unit_size_distances(x), [sums]
 
@@ -201,8 +204,12 @@ def _condensed_distance_parts(x: Representation) -> CenteredDistances:
 
 
 def _pair_sums_by_sample(block: Array, padding: Array) -> Array:
-    """Return the sums per sample of entries above the diagonal, over all pairs with the sample;
-    ``padding``: zeros for the samples before the block."""
+    """Return, per sample, the sum of the entries above the diagonal in ``block`` over all pairs
+    with the sample, (n,).
+
+    ``block``: some rows of the matrix, all columns from the diagonal entry of the first row on.
+    ``padding``: zeros for the samples before the block.
+    """
     xp, height = namespace(block), block.shape[0]
     square, rectangle = xp.triu(block[:, :height], k=1), block[:, height:]
     rows = xp.sum(square, axis=0) + xp.sum(square, axis=1) + xp.sum(rectangle, axis=1)
@@ -267,8 +274,8 @@ def u_centered_norm(x: Representation) -> Array:
 
 
 def require_u_centered(x: Representation, squared: float, total: float) -> None:
-    """Raise ``UndefinedError`` if the squared norm of the U-centred distances is rounding error
-    against the squared norm of the double-centred distances."""
+    """Raise ``UndefinedError`` if ``squared``, the squared norm of the U-centred distances of x,
+    is rounding error against ``total``, the squared norm of the double-centred distances."""
     if squared <= 1e-12 * total:
         raise UndefinedError(
             f"the distances of {representation_title(x)} do not differ beyond the means of its "
@@ -316,8 +323,8 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
 
 
 def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -> list[Array]:
-    """Return the :func:`rdm_vector` of two representations. If x or y lacks pairs, the vectors
-    cover the shared pairs. Raises ``UndefinedError`` for fewer than three shared pairs."""
+    """Return the :func:`rdm_vector` of x and of y. If x or y lacks pairs, the vectors cover the
+    shared pairs. Raises ``UndefinedError`` for fewer than three shared pairs."""
     if not (has_missing_pairs(x) or has_missing_pairs(y)):
         return [rdm_vector(r, kind=kind, compare=compare) for r in (x, y)]
     shared = shared_pairs(x, y)
@@ -333,8 +340,8 @@ def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -
 
 
 def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
-    """Return a mask of the pairs of samples with a dissimilarity in x and in y, row by row above
-    the diagonal."""
+    """Return a mask (n (n - 1) / 2,) of the pairs of samples with a dissimilarity in x and in y,
+    row by row above the diagonal."""
     shared = np.ones(x.shape[0] * (x.shape[0] - 1) // 2, dtype=bool)
     for missing in (missing_pairs(x), missing_pairs(y)):
         if missing.size:
@@ -343,7 +350,8 @@ def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
 
 
 def _prepare_dissimilarities(x: Representation, vector: Array, kind: str, compare: str) -> Array:
-    """Return a vector of dissimilarities of x, prepared as in :func:`rdm_vector`."""
+    """Return ``vector``, dissimilarities of ``kind`` of x, prepared as in :func:`rdm_vector`;
+    ``vector`` may be overwritten."""
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
     require_distinct_values(x, kind, low, high, epsilon(vector))
     if compare not in ("pearson", "cosine"):
@@ -361,11 +369,13 @@ def _prepare_dissimilarities(x: Representation, vector: Array, kind: str, compar
 def average_ranks_in_range(
     vector: Array, low: float, high: float, compiled: int = MIN_COMPILED_LENGTH
 ) -> Array:
-    """Return the average ranks of dissimilarities from ``low`` to ``high``. ``compiled``: the
-    number of values from which compiled code computes the ranks.
+    """Return the average ranks, from 1, of dissimilarities ``vector``, where equal up to rounding
+    is tied.
 
-    The tolerance for ties is large enough that rounding does not order equal dissimilarities, and
-    small enough not to tie all close dissimilarities in single precision.
+    ``low``, ``high``: the least and the largest entry. ``compiled``: the number of values from
+    which compiled code computes the ranks. The tolerance for ties is large enough that rounding
+    does not order equal dissimilarities, and small enough not to tie all close dissimilarities in
+    single precision.
     """
     reach = max(high, -low)
     # A few dissimilarities may be far larger than the rest.
@@ -378,12 +388,12 @@ def average_ranks_in_range(
 def require_distinct_values(
     x: Representation, kind: str, low: float, high: float, eps: float
 ) -> None:
-    """Raise ``UndefinedError`` when the least and the largest dissimilarity are equal up to
-    rounding.
+    """Raise ``UndefinedError`` if the least and the largest dissimilarity are equal up to
+    rounding: high - low <= ``TIE_EPSILONS`` * eps * size.
 
-    Unit rows are rounded relative to 1, so cosines and correlations are rounded relative to the
-    distance between unit rows. Distances are rounded relative to the largest distance. Given
-    dissimilarities are sums over n dimensions with a rounding that grows with n.
+    ``size`` is ``high`` for (squared) Euclidean distances; min(1, sqrt(2 high)), the distance
+    between unit rows, for cosines and correlations; and max(1, n / 8) times the largest magnitude
+    for given dissimilarities. ``eps``: the machine epsilon of the dissimilarities.
     """
     magnitude = min(1.0, math.sqrt(2 * max(high, 0.0)))
     if x.signed or kind in ("euclidean", "sqeuclidean"):
@@ -397,8 +407,9 @@ def require_distinct_values(
 
 
 def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return a block function for the dissimilarity matrix; diagonal entries have no meaning. For
-    given dissimilarities ``kind`` is ignored."""
+    """Return a block function for the matrix (n, n) of dissimilarities of ``kind``; diagonal
+    entries have no meaning. Distances are in unit size. For given dissimilarities ``kind`` is
+    ignored."""
     if x.signed:
         # Columns with sign 0 encode the missing pairs.
         count = int(np.count_nonzero(x.signed.signs))
@@ -410,8 +421,8 @@ def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def _signed_entries(points: Array, signs: Array) -> BlockFunction:
-    """Return a block function for dissimilarities that are signed sums of squared differences of
-    points."""
+    """Return a block function for the dissimilarities sum_a s_a (p_ia - p_ja)^2. ``points``: p,
+    (n, r). ``signs``: s, (r,), 1 or -1."""
     xp, signed = namespace(points), points * signs
     squares, lengths = xp.sum(signed * points, axis=1), squared_row_norms(points)
 
@@ -466,7 +477,8 @@ def whitened_gram(
 
 
 def sub_covariance(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the covariance of some samples, from variances (n,) or a matrix (n, n)."""
+    """Return the covariance of the samples ``rows``. ``covariance``: variances (n,), or a matrix
+    (n, n); the result is (rows,) or (rows, rows)."""
     return np.asarray(covariance[rows] if covariance.ndim == 1 else covariance[np.ix_(rows, rows)])
 
 
@@ -482,7 +494,7 @@ class SampleWhitening(NamedTuple):
     root: np.ndarray
 
     def root_times(self, matrix: np.ndarray) -> np.ndarray:
-        """Return the product of the transposed root and a matrix."""
+        """Return the product R' M of the transposed root and ``matrix`` M, (n, columns)."""
         root = self.root
         return np.asarray(root[:, None] * matrix if root.ndim == 1 else root.T @ matrix)
 
@@ -520,8 +532,8 @@ def sample_whitening(n: int, covariance: SampleCovariance | np.ndarray) -> Sampl
 
 
 def whiten_dissimilarities(matrix: np.ndarray, whitening: SampleWhitening) -> np.ndarray:
-    """Return the matrix of :func:`whitened_gram` for a matrix of dissimilarities, up to a
-    factor."""
+    """Return the matrix of :func:`whitened_gram` for the dissimilarities ``matrix`` (n, n), up to
+    a factor; without removing equal dissimilarities."""
     weights, root = whitening
     means = weights @ matrix
     centered = matrix - means - means[:, None] + weights @ means
@@ -535,13 +547,13 @@ def whiten_dissimilarities(matrix: np.ndarray, whitening: SampleWhitening) -> np
 
 @cached("n", "scalar", "scalar")
 def distance_centering_terms(x: Representation) -> CenteringTerms:
-    """Return the centring terms of the distances between the samples of the pre-shape."""
+    """Return the centring terms of the distances between the samples in unit size."""
     return centering_terms(unit_size_distances(x), x.shape[0])
 
 
 def centered_distance_entries(x: Representation) -> BlockFunction:
-    """Return a block function for the double-centred distances between the samples of the
-    pre-shape."""
+    """Return a block function for the double-centred distances between the samples in unit
+    size."""
     return double_centered_entries(unit_size_distances(x), distance_centering_terms(x), x.array)
 
 

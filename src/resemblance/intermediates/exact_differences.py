@@ -40,8 +40,8 @@ SHIFTED_FEATURES_PER_BLOCK = 2**12
 
 
 class ShiftedPoints(NamedTuple):
-    """Points minus a round number per column, divided by a power of two; and the size of the
-    centred points in the same unit."""
+    """Points minus a round number per column, divided by a power of two; and the Frobenius norm of
+    the centred points in the same unit."""
 
     points: Array  # (n, d)
     size: Array  # 0-d
@@ -77,7 +77,8 @@ def _shifted_gram_by_blocks(x: Representation, is_near: np.ndarray | None) -> np
 
 
 def supports_shifted_gram(x: Representation) -> bool:
-    """Return whether the shape and the library allow distances from :func:`shifted_gram`."""
+    """Return whether the distances of x can come from :func:`shifted_gram`: more features than
+    samples, in NumPy, not of a stream."""
     return is_rotated(x) and not x.origin and isinstance(x.source, np.ndarray)
 
 
@@ -106,8 +107,8 @@ def unit_size_distances(x: Representation) -> BlockFunction:
 
 
 def _squared_distances_from_gram(x: Representation) -> BlockFunction:
-    """Return a block function for squared distances from inner products, in the unit of
-    :func:`shifted_gram`; distances that lost their digits come from differences."""
+    """Return a block function for squared distances from inner products, divided by the square of
+    :func:`power_of_two_below_norm`; distances that lost their digits come from differences."""
     gram = shifted_gram(x)
     lengths, rounding = np.diagonal(gram), product_sum_rounding(x.shape[1], x.array)
     threshold = MIN_DISTANCE_ROUNDINGS * rounding
@@ -130,15 +131,16 @@ def _squared_distances_from_gram(x: Representation) -> BlockFunction:
 
 
 def power_of_two_below_norm(x: Representation) -> float:
-    """Return the largest power of two up to the size of the centred points; 1 for a size of 0."""
+    """Return the largest power of two up to the Frobenius norm of the centred points; 1 for a norm
+    of 0."""
     length = scalar(size(x))
     return math.ldexp(1.0, math.frexp(length)[1] - 1) if length > 0 else 1.0
 
 
 def _subtract_round_means(columns: Array, is_near: np.ndarray | None) -> Array:
-    """Subtract from every column a number near its mean: a multiple of the largest power of two up
-    to the standard deviation of the column. With ``is_near``, mean and deviation use the marked
-    rows only."""
+    """Return new columns (n, d) minus a number near the mean of every column: a multiple of the
+    largest power of two up to the standard deviation of the column. With ``is_near``, a mask (n,),
+    mean and deviation use the marked rows only. A constant column becomes 0."""
     rows = (
         detach(columns) if is_near is None else detach(columns)[as_array_like(is_near, columns), :]
     )

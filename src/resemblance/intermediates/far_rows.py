@@ -26,8 +26,8 @@ OUTLIER_LENGTH_RATIO = 100.0
 
 
 def outlier_row_mask(squares: Array) -> np.ndarray | None:
-    """Return a mask of the outlier rows, from the squared lengths of centred rows; None without
-    outliers."""
+    """Return a mask (n,) of the outlier rows; None without outliers. ``squares``: the squared
+    lengths of centred rows, (n,)."""
     lengths = detach(squares)
     sorted_lengths = namespace(lengths).sort(lengths)  # on the device: only three numbers leave
     count = sorted_lengths.shape[0]
@@ -41,7 +41,7 @@ def outlier_row_mask(squares: Array) -> np.ndarray | None:
 
 @cached("n")
 def inlier_row_mask(x: Representation) -> np.ndarray | None:
-    """Return a mask of the rows that are not outliers; None without outliers."""
+    """Return a mask (n,) of the rows that are not outliers; None without outliers."""
     if x.origin or x.signed:
         return None
     points = detach(preshape(x))

@@ -18,8 +18,8 @@ ROWS_PER_PRODUCT = 16
 
 
 def has_large_gram(x: Representation) -> bool:
-    """Return whether a pair like this representation is compared by Gram matrices that are too
-    large to store: many samples, and between n / 3 and n features."""
+    """Return whether to compare x with a representation of the same shape by blocks of Gram
+    matrices that are too large to store: many samples, and between n / 3 and n features."""
     n, d = x.shape
     is_wide = 3 * d >= n and not is_rotated(x)
     return is_wide and isinstance(x.source, np.ndarray) and is_blockwise(x)
@@ -64,7 +64,9 @@ def large_gram_products(
 
 
 def _add_inner_products(products: np.ndarray, blocks: np.ndarray, weight: int) -> None:
-    """Add the inner products of all pairs of blocks to the upper triangle of ``products``."""
+    """Add ``weight`` times the inner products of all pairs of blocks to the upper triangle of
+    ``products``, in place. ``blocks``: (count, rows, columns), a block per Gram matrix;
+    ``products``: (count, count)."""
     count, height, _ = blocks.shape
     for start in range(0, height, ROWS_PER_PRODUCT):
         rows = blocks[:, start : start + ROWS_PER_PRODUCT].reshape(count, -1)

@@ -89,7 +89,7 @@ class GramKernel(NamedTuple):
 
 @cached("scalar")
 def median_distance(x: Representation, pairs: MedianPairs = "distinct") -> Array:
-    """Return the median Euclidean distance between samples of the pre-shape, a 0-d array.
+    """Return the median Euclidean distance between samples in unit size, a 0-d array.
     ``pairs="all"`` also counts the zero distances of samples with themselves."""
     distances = to_numpy(condensed_rdm(x, "euclidean"))
     if pairs == "all":  # ordered pairs: every distance twice, and n zeros
@@ -100,8 +100,12 @@ def median_distance(x: Representation, pairs: MedianPairs = "distinct") -> Array
 
 
 def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
-    """Return the median recomputed from the one or two pairs of samples at the median, so that
-    gradients pass."""
+    """Return the median of ``distances`` as a function of ``points``, recomputed from the one or
+    two pairs of samples at the median, so that gradients pass.
+
+    ``distances``: as in :func:`median_distance`, for the pairs above the diagonal row by row, or
+    twice and followed by n zeros.
+    """
     xp, median = namespace(points), np.median(distances)
     ends = [distances[distances <= median].max(), distances[distances >= median].min()]
     positions, n = np.array([np.flatnonzero(distances == end)[0] for end in ends]), points.shape[0]
@@ -130,8 +134,8 @@ def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float
 
 @cached("n n")
 def distance_gram(x: Representation, kernel: GramKernel) -> Array:
-    """Return the centred Gram matrix of a kernel of the distance d with width sigma, shape (n, n):
-    "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
+    """Return the double-centred Gram matrix of a kernel of the distance d with width sigma, shape
+    (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
     entries = kernel_entries(x, kernel, median_distance)
     return double_centered(full_matrix(entries, x.array))
 
@@ -153,7 +157,8 @@ def centered_directions(x: Representation) -> Array:
 
 
 def compares_gram_entries(x: Representation, y: Representation) -> bool:
-    """Return whether to compare the linear Gram matrices of two representations entry by entry.
+    """Return whether to compare the linear Gram matrices of x and y entry by entry, or by products
+    of features.
 
     Comparing entries costs O(n² d) per representation and O(n²) per pair. Comparing feature
     products costs O(n d e) per pair, plus a rotation when d > n. Samples of a stream have no
@@ -165,7 +170,8 @@ def compares_gram_entries(x: Representation, y: Representation) -> bool:
 
 
 def supports_feature_blocks(x: Representation) -> bool:
-    """Return whether the shape and the library allow :func:`gram_by_feature_blocks`."""
+    """Return whether :func:`gram_by_feature_blocks` can compute the products of x: more features
+    than samples, in NumPy, not of a stream."""
     return is_rotated(x) and not x.origin and isinstance(x.source, np.ndarray)
 
 
@@ -190,14 +196,15 @@ def _gram_condensed_by_rows(x: Representation) -> Array:
 @cached("n")
 @keep_while_small(1.5)  # kept as long as ``gram_condensed``, because the products are shared
 def wide_diagonal(x: Representation) -> np.ndarray:
-    """Return :func:`gram_diagonal` if features outnumber samples."""
+    """Return :func:`gram_diagonal` of the linear kernel if features outnumber samples."""
     return gram_by_feature_blocks(x)[1]
 
 
 @cached("pairs", "n")
 def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """Return :func:`gram_condensed` and :func:`gram_diagonal` for data with more features than
-    samples, summed over separately centred blocks of features, without a copy of all data.
+    """Return :func:`gram_condensed` and the diagonal, (n,), of the linear Gram matrix, for data
+    with more features than samples, summed over separately centred blocks of features, without a
+    copy of all data.
 
     Where unscaled products could overflow or underflow, the function scales the points first.
     """
@@ -227,14 +234,15 @@ def gram_entries(x: Representation) -> np.ndarray:
 
 
 def linear_gram_inner(x: Representation, y: Representation) -> Array:
-    """Return the inner product of the linear Gram matrices, computed from entries."""
+    """Return the inner product of the linear Gram matrices of x and y (points centred, in unit
+    size), computed from entries."""
     k, l = (gram_diagonal(r, GramKernel("linear")) for r in (x, y))
     return 2 * frobenius_inner(gram_condensed(x), gram_condensed(y)) + frobenius_inner(k, l)
 
 
 @cached("n")
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
-    """Return the diagonal of the centred Gram matrix, shape (n,)."""
+    """Return the diagonal of the centred Gram matrix of ``kernel``, shape (n,)."""
     if kernel.name == "linear" and supports_feature_blocks(x):
         return wide_diagonal(x)
     if kernel.name in ("linear", "cosine"):
@@ -247,14 +255,14 @@ def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
 
 @cached("scalar")
 def gram_trace(x: Representation, kernel: GramKernel) -> Array:
-    """Return the trace of the centred Gram matrix."""
+    """Return the trace of the centred Gram matrix of ``kernel``, a 0-d array."""
     return x.xp.sum(gram_diagonal(x, kernel))
 
 
 @cached("scalar")
 def energy(x: Representation) -> Array:
-    """Return the Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in
-    linear CKA."""
+    """Return the Frobenius norm of the linear Gram matrix of the points, centred and in unit size:
+    the self-similarity in linear CKA."""
     if is_large_array(x) and not is_rotated(x):
         gram = products_by_blocks(x, x)
         return frobenius_inner(gram, gram) ** 0.5
@@ -268,7 +276,7 @@ def energy(x: Representation) -> Array:
 
 @cached("scalar")
 def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
-    """Return the squared Frobenius norm of the centred Gram matrix."""
+    """Return the squared Frobenius norm of the centred Gram matrix of ``kernel``, a 0-d array."""
     if kernel.name == "linear" and has_large_gram(x):
         return large_gram_products([x]).astype(x.dtype)[0, 0]
     if kernel.name == "linear":
@@ -285,7 +293,8 @@ def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
 
 @cached("scalar")
 def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
-    """Return the root of the HSIC of a representation with itself, up to a factor of n.
+    """Return the root of the HSIC of x with itself, up to a factor that depends on n and the
+    estimator alone.
 
     Raises ``UndefinedError`` where only rounding error is left of the estimate.
     """
@@ -325,7 +334,7 @@ def _reason_without_self_similarity(
 
 def _require_digits(x: Representation, squared_norm: float) -> None:
     """Raise ``UndefinedError`` if the kernel is so wide that subtracting the means of the kernel
-    matrix costs half of the digits."""
+    matrix costs half of the digits. ``squared_norm``: of the centred kernel matrix."""
     if squared_norm <= epsilon(x.array) * x.n_samples**2:
         raise UndefinedError(
             "cka: the kernel is so much wider than the distances between samples of "
@@ -380,10 +389,11 @@ def estimate_hsic(
 def hsic_without_diagonal(
     product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
 ) -> Array:
-    """Return :func:`estimate_hsic` from the inner product of two matrices, the inner product of
-    their diagonals, and the product of their traces; for one pair or many.
+    """Return :func:`estimate_hsic` from ``product``, the inner product of two centred matrices,
+    ``diagonal``, the inner product of their diagonals, and ``traces``, the product of their traces.
 
-    ``estimator`` is not ``"biased"``, which keeps the diagonals.
+    The three may be arrays of any common shape. ``estimator`` is not ``"biased"``, which keeps the
+    diagonals.
     """
     if estimator == "lange":
         return product - diagonal
@@ -395,7 +405,7 @@ def hsic_without_diagonal(
 
 @cached_pair(swap=return_unchanged)
 def gram_inner(x: Representation, y: Representation, kernel: GramKernel) -> Array:
-    """Return the inner product of the centred Gram matrices."""
+    """Return the inner product of the centred Gram matrices of x and y, a 0-d array."""
     if kernel.name == "linear" and compares_gram_entries(x, y):
         return linear_gram_inner(x, y)
     if kernel.name in ("linear", "cosine"):
@@ -411,8 +421,8 @@ def _centered_direction_products(x: Representation, y: Representation) -> Array:
 
 @cached_pair(swap=return_unchanged)
 def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
-    """Return the Hilbert-Schmidt independence criterion of a kernel, up to a factor of n (see
-    :func:`resemblance.cka`)."""
+    """Return the estimate of the Hilbert-Schmidt independence criterion of x and y, up to a factor
+    that depends on n and the estimator alone (see :func:`resemblance.cka`)."""
     return estimate_hsic(gram_inner(x, y, kernel), (x, y), kernel, estimator)
 
 
@@ -421,12 +431,12 @@ def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Es
 
 @cached("n n")
 def squared_distances(x: Representation) -> Array:
-    """Return the squared Euclidean distances between the samples of the pre-shape, shape (n, n)."""
+    """Return the squared Euclidean distances between the samples in unit size, shape (n, n)."""
     return full_matrix(squared_distance_function(inlier_centered_points(x)), x.array)
 
 
 def shares_distances() -> bool:
-    """Say whether the code runs inside :func:`share_distances`."""
+    """Return whether the code runs inside :func:`share_distances`."""
     return _SHARES_DISTANCES.get()
 
 
@@ -466,7 +476,8 @@ def kernel_entries(
 
 @cached("n", "scalar", "scalar")
 def kernel_centering_terms(x: Representation, kernel: GramKernel) -> CenteringTerms:
-    """Return the row means, the overall mean and the centred squared norm of the kernel matrix."""
+    """Return the row means, the overall mean and the centred squared norm of the matrix of a
+    kernel of distances."""
     return centering_terms(_uncentered_kernel_entries(x, kernel), x.shape[0])
 
 
@@ -475,13 +486,13 @@ def _uncentered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFu
 
 
 def centered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFunction:
-    """Return a block function for the double-centred kernel matrix."""
+    """Return a block function for the double-centred matrix of a kernel of distances."""
     return double_centered_entries(
         _uncentered_kernel_entries(x, kernel), kernel_centering_terms(x, kernel), preshape(x)
     )
 
 
 def centered_kernel_diagonal(x: Representation, kernel: GramKernel) -> Array:
-    """Return the diagonal of the double-centred kernel matrix, shape (n,)."""
+    """Return the diagonal of the double-centred matrix of a kernel of distances, shape (n,)."""
     margins = kernel_centering_terms(x, kernel)
     return as_array_like(1 - 2 * margins.means + margins.mean, x.array)

@@ -23,8 +23,8 @@ PROBES_PER_BLOCK = 256
 
 
 def neighbor_operator(x: Representation, k: int) -> csr_array:
-    """Return the normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph
-    (Euclidean).
+    """Return the normalised adjacency D^-1/2 A D^-1/2, sparse (n, n), of the undirected
+    k-nearest-neighbour graph (Euclidean).
 
     An edge has the larger of the weights in the two directions, equal to 1 unless samples tie for
     the last places.
@@ -42,8 +42,8 @@ def neighbor_operator(x: Representation, k: int) -> csr_array:
 
 @cached("k")
 def heat_trace(x: Representation, k: int) -> np.ndarray:
-    """Return tr exp(-t L) / n at 256 temperatures t in [0.1, 10], where L is the normalised
-    Laplacian I - A.
+    """Return tr exp(-t L) / n at 256 temperatures t in [0.1, 10], shape (256,), where L = I - A is
+    the normalised Laplacian of the graph of k nearest neighbours.
 
     The values are exact to rounding and need no eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a)
     with c_j(t) = (2 - [j = 0]) e^-t I_j(t). The traces of the Chebyshev polynomials T_j(A) come
@@ -61,7 +61,8 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
 
 
 def chebyshev_traces(a: csr_array) -> np.ndarray:
-    """Return the traces of T_0(A) ... T_DEGREE(A), from ``T_{i+j} + T_{|i-j|} = 2 T_i T_j``."""
+    """Return the traces of the Chebyshev polynomials T_0(A) ... T_m(A), m = ``CHEBYSHEV_DEGREE``,
+    (m + 1,), from ``T_{i+j} + T_{|i-j|} = 2 T_i T_j``."""
     n, half = a.shape[0], CHEBYSHEV_DEGREE // 2
     # Sums over columns of <T_i, T_j>, with i + j = index and i = j or i = j - 1.
     products = np.zeros(CHEBYSHEV_DEGREE + 1)
@@ -83,7 +84,7 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
 
 
 def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
-    """Return the Chebyshev traces from all eigenvalues, faster for a dense matrix."""
+    """Return :func:`chebyshev_traces` from all eigenvalues, faster for a dense matrix."""
     angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
     return np.array([np.cos(degree * angles).sum() for degree in range(CHEBYSHEV_DEGREE + 1)])
 
@@ -101,8 +102,9 @@ def stochastic_heat_traces(
 
 
 def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int) -> np.ndarray:
-    """Return the mean over random vectors of the Gauss quadrature for v' exp(-t L) v, scaled to the
-    known trace n at t = 0."""
+    """Return the estimate of tr exp(-t L), L = I - A, at 256 temperatures, (256,): n times the
+    mean over ``probes`` random unit vectors v of the Gauss quadrature for v' exp(-t L) v.
+    ``repeat``: the number of the repeat, which selects the vectors."""
     n = a.shape[0]
     rng = generator(seed, "imd", repeat)
     steps = min(steps, n)
@@ -125,8 +127,9 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
 
 
 def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the diagonals of the tridiagonal matrices of ``steps`` Lanczos steps from every
-    column, fully reorthogonalised."""
+    """Return the diagonals (steps, columns) and the off-diagonals (steps - 1, columns) of the
+    tridiagonal matrices of ``steps`` Lanczos steps of A from every unit column of ``v``, fully
+    reorthogonalised."""
     basis = [v]
     alpha, beta = np.zeros((steps, v.shape[1])), np.zeros((max(steps - 1, 0), v.shape[1]))
     for step in range(steps):

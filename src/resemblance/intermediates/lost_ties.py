@@ -22,7 +22,8 @@ LOST_DISTANCE_ROUNDING = 0.05
 def require_separated_neighbors(
     x: Representation, similarity: Similarity, neighbors: Nearest
 ) -> None:
-    """Raise ``UndefinedError`` where rounding decides on the neighbours of most samples.
+    """Raise ``UndefinedError`` where rounding decides on the neighbours of more than half of the
+    samples.
 
     Rounding decides on the neighbours of a sample if two unequal neighbours tie, and the distances
     from the sample to these two neighbours have lost their digits.
@@ -52,8 +53,8 @@ def require_separated_neighbors(
 
 
 def _tied_neighbors_by_row(neighbors: Nearest) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays of sample indices: for each row with a tie, two neighbours at equal
-    distance from the row's sample."""
+    """Return two arrays of sample indices, (m,), m the number of rows with a tie: two neighbours
+    at equal distance from the row's sample."""
     indices, ties = neighbors.listed[neighbors.ties.rows], neighbors.ties
     places = np.arange(indices.shape[1])
     is_tied = ties.begins < places

@@ -73,8 +73,9 @@ def _entries_or_blocks(
     blocks: Callable[[], BlockFunction],
     **numbers: Any,
 ) -> DenseMatrix:
-    """Return a matrix of ``entries`` in memory; for many samples a matrix of ``blocks`` that are
-    computed again in every pass. ``numbers``: the known trace, total and square."""
+    """Return a matrix of x with the entries ``entries()``; for many samples with ``blocks()``, a
+    block function that computes entries again in every pass. ``numbers``: the known trace, total
+    and square."""
     if is_blockwise(x):
         return DenseMatrix(x.n_samples, blocks=blocks, **numbers)
     return DenseMatrix(x.n_samples, entries, **numbers)
@@ -83,8 +84,8 @@ def _entries_or_blocks(
 def _gram_of_points(
     x: Representation, points: Callable[[], Array], **numbers: Any
 ) -> FactoredMatrix:
-    """Return the matrix of the inner products of points. ``points`` is called when the matrix is
-    read. ``numbers``: the known trace, total and square."""
+    """Return the matrix P P' of the inner products of ``points()`` = P (n, r). ``points`` is
+    called when the matrix is read. ``numbers``: the known trace, total and square."""
 
     def factors() -> Factors:
         matrix = as_float64(points())
@@ -94,7 +95,7 @@ def _gram_of_points(
 
 
 def kernel_gram(x: Representation, kernel: GramKernel) -> DenseMatrix | FactoredMatrix:
-    """Return the centred Gram matrix of a kernel."""
+    """Return the centred Gram matrix of ``kernel``, (n, n)."""
     numbers: dict[str, Any] = {"trace": scalar(gram_trace(x, kernel)), "total": 0.0}
     numbers["square"] = scalar(squared_gram_norm(x, kernel))
     if kernel.name == "linear" and compares_gram_entries(x, x) and not is_blockwise(x):
@@ -114,8 +115,8 @@ def centered_gram(
     pairs: MedianPairs = "distinct",
     width: float | None = None,
 ) -> DenseMatrix | FactoredMatrix:
-    """Return :func:`kernel_gram`; U-centred for the debiased estimators, with a zero diagonal for
-    the estimator of Lange et al."""
+    """Return :func:`kernel_gram`; for "debiased" and "features" U-centred, for "lange" with a zero
+    diagonal. Parameters as in :func:`cka`."""
     gram_kernel = GramKernel(kernel, bandwidth, pairs, width)
     gram, n = kernel_gram(x, gram_kernel), x.n_samples
     if estimator == "biased":
@@ -144,7 +145,7 @@ def centered_gram(
 
 def _u_centering_terms(k: Array) -> Array:
     """Return u, shape (n,): K + u 1ᵀ + 1 uᵀ with a zero diagonal is the U-centred matrix of a
-    centred K with the diagonal k.
+    centred K with the diagonal ``k``.
 
     The rows of K sum to zero: without the diagonal k, the row sums are -k and the total is -sum k.
     """
@@ -153,7 +154,8 @@ def _u_centering_terms(k: Array) -> Array:
 
 
 def _off_diagonal_blocks(entries: BlockFunction, terms: Array) -> BlockFunction:
-    """Return a block function for K + u 1ᵀ + 1 uᵀ with a zero diagonal, where ``terms`` is u."""
+    """Return a block function for K + u 1ᵀ + 1 uᵀ with a zero diagonal, where ``entries`` computes
+    blocks of K and ``terms`` is u, (n,)."""
 
     def off_diagonal(tile: MatrixBlock) -> Array:
         block = entries(tile)
@@ -165,7 +167,7 @@ def _off_diagonal_blocks(entries: BlockFunction, terms: Array) -> BlockFunction:
 
 
 def linear_gram(x: Representation) -> DenseMatrix | FactoredMatrix:
-    """Return the Gram matrix of the centred points in unit size."""
+    """Return the Gram matrix (n, n) of the centred points in unit size."""
     return kernel_gram(x, LINEAR_KERNEL)
 
 
@@ -177,27 +179,27 @@ def _projection_on_basis(
 
 
 def projection(x: Representation) -> FactoredMatrix:
-    """Return the projection on the span of the centred columns."""
+    """Return the projection (n, n) on the span of the centred columns."""
     return _projection_on_basis(x, numerical_rank(x), partial(orthonormal_basis, x))
 
 
 def uncentered_projection(x: Representation) -> FactoredMatrix:
-    """Return the projection on the span of the uncentred columns."""
+    """Return the projection (n, n) on the span of the uncentred columns."""
     basis = partial(orthonormal_basis, x, centered=False)
     return _projection_on_basis(x, numerical_rank(x, centered=False), basis, basis_sum(x))
 
 
 def leading_projection(x: Representation, k: int) -> FactoredMatrix:
-    """Return the projection on the k leading principal components and the components tied with the
-    last."""
+    """Return the projection (n, n) on the k leading principal components and the components tied
+    with the last."""
     count = component_count_with_ties(x, count=k)
     return _projection_on_basis(x, count, lambda: decomposition(x).basis[:, :count])
 
 
 @cached("scalar")
 def basis_sum(x: Representation) -> float:
-    """Return the sum of the entries of the projection on the uncentred columns: n if the span
-    contains the constant."""
+    """Return the sum of all entries of the projection (n, n) on the uncentred columns: n if the
+    span contains the constant."""
     if has_accurate_inverse(x, full=True):
         return x.n_samples * scalar(euclidean_norm(unspanned_direction(x)[0])) ** 2
     basis = orthonormal_basis(x, centered=False)
@@ -208,15 +210,16 @@ def basis_sum(x: Representation) -> float:
 
 
 def ridge_smoother(x: Representation, ridge: float) -> FactoredMatrix:
-    """Return the smoother matrix of ridge regression, from targets to predictions."""
+    """Return the smoother matrix (n, n) of ridge regression, from centred targets to predictions.
+    ``ridge``: in the squared units of the points in unit size."""
     parts = decomposition(x)
     variance = as_float64(parts.singular) ** 2
     return _matrix_of_eigenvalues(x, parts, variance / (variance + ridge))
 
 
 def leading_gram(x: Representation, k: int) -> FactoredMatrix:
-    """Return the Gram matrix of the k leading principal components and the components tied with the
-    last."""
+    """Return the Gram matrix (n, n) of the k leading principal components and the components tied
+    with the last."""
     parts = decomposition(x)
     return _matrix_of_eigenvalues(
         x, parts, as_float64(parts.singular[: component_count_with_ties(x, count=k)]) ** 2
@@ -226,7 +229,8 @@ def leading_gram(x: Representation, k: int) -> FactoredMatrix:
 def _matrix_of_eigenvalues(
     x: Representation, parts: Decomposition, weights: np.ndarray
 ) -> FactoredMatrix:
-    """Return the matrix with eigenvalues ``weights`` for the leading singular vectors."""
+    """Return U diag(weights) U', where U holds the leading ``len(weights)`` left singular vectors
+    of ``parts``."""
     numbers: dict[str, Any] = {
         "trace": float(weights.sum()),
         "total": 0.0,
@@ -237,7 +241,7 @@ def _matrix_of_eigenvalues(
 
 
 def distance_pair_matrix(x: Representation) -> DenseMatrix:
-    """Return the double-centred Euclidean distances."""
+    """Return the double-centred Euclidean distances between the samples in unit size, (n, n)."""
     n = x.n_samples
     if is_blockwise(x):
         margins = distance_centering_terms(x)
@@ -249,7 +253,8 @@ def distance_pair_matrix(x: Representation) -> DenseMatrix:
 
 
 def u_centered_distance_matrix(x: Representation) -> DenseMatrix:
-    """Return the U-centred Euclidean distances, with a zero diagonal."""
+    """Return the U-centred Euclidean distances between the samples in unit size, (n, n), with a
+    zero diagonal."""
     matrix, n = distance_pair_matrix(x), x.n_samples
     if is_blockwise(x):
         margins = distance_centering_terms(x)
@@ -268,7 +273,7 @@ def u_centered_distance_matrix(x: Representation) -> DenseMatrix:
 
 
 def unscaled_distance_matrix(x: Representation) -> np.ndarray:
-    """Return the Euclidean distances in the units of the activations."""
+    """Return the Euclidean distances in the units of the activations, (n, n) in float64."""
     length, n = scalar(size(x)), x.shape[0]
     return length * as_float64(distances(x)) if length else np.zeros((n, n))
 
@@ -276,8 +281,9 @@ def unscaled_distance_matrix(x: Representation) -> np.ndarray:
 def dissimilarity_pair_matrix(
     x: Representation, rdm: str, compare: str, covariance: SampleCovariance = None
 ) -> DenseMatrix:
-    """Return the dissimilarities, prepared for comparison, as a symmetric matrix with a zero
-    diagonal; whitened dissimilarities as a centred matrix."""
+    """Return the dissimilarities ``rdm``, prepared for the comparison ``compare``, as a symmetric
+    matrix (n, n) with a zero diagonal; whitened dissimilarities as a centred matrix. Parameters as
+    in :func:`rsa`."""
     if compare.startswith("whitened"):
         gram = whitened_gram(x, rdm, compare, covariance)
         return DenseMatrix(len(gram), lambda: gram, square=1.0)
@@ -302,14 +308,15 @@ def dissimilarity_pair_matrix(
 
 @cached("scalar")
 def dissimilarity_sum(x: Representation, kind: str) -> float:
-    """Return the sum of all dissimilarities, over ordered pairs, where the vector of unordered
-    pairs has norm 1."""
+    """Return the sum over ordered pairs of the dissimilarities of ``kind``, scaled so that the
+    vector of unordered pairs has norm 1."""
     return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))
 
 
 def comparable_entries(x: Representation, kind: str, compare: str) -> BlockFunction:
-    """Return a block function for the compared form of the dissimilarities: mean ranks, or
-    dissimilarities minus their mean; 0 on the diagonal."""
+    """Return a block function for the compared form of the dissimilarities, 0 on the diagonal:
+    centred mean ranks for "spearman", dissimilarities minus their mean for "pearson", else the
+    dissimilarities."""
     if compare == "spearman":
         return rank_entries(x, kind)
     mean = dissimilarity_summary(x, kind=kind).mean if compare == "pearson" else 0.0

@@ -16,10 +16,12 @@ MISSING_PAIRS_REMEDY = (
 
 
 def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
-    """Return columns (n, k) that encode the gaps between pairs of rows and stay with the rows.
+    """Return columns (n, k) that encode the gaps between pairs of rows and stay with the rows when
+    rows are selected or reordered.
 
-    ``gaps``: (n, n), symmetric. Every column is positive in a row and negative in the rows with a
-    gap to that row. Gap columns have sign 0 in dissimilarities.
+    ``gaps``: (n, n), symmetric, True for a pair without a value. Every column is ``scale`` in a
+    row, -``scale`` in the rows with a gap to that row, else 0. Gap columns have sign 0 in
+    dissimilarities.
     """
     remaining_gaps, columns = gaps.copy(), list[np.ndarray]()
     while remaining_gaps.any():
@@ -33,8 +35,8 @@ def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
 
 @cached("pairs")
 def missing_pairs(x: Representation) -> np.ndarray:
-    """Return a mask of the pairs of rows without a dissimilarity, row by row above the diagonal;
-    shape (0,) if no pair is missing."""
+    """Return a mask (n (n - 1) / 2,) of the pairs of rows without a dissimilarity, row by row
+    above the diagonal; shape (0,) if no pair is missing."""
     if x.signed is None or x.signed.signs.all():
         return np.zeros(0, dtype=bool)
     codes = as_float64(to_numpy(x.source))[:, x.signed.signs == 0]

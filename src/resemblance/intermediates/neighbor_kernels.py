@@ -43,16 +43,16 @@ MAX_KERNEL_ROUNDING_SHARE = 1e-3
 
 
 def neighbor_graph(x: Representation, nearest_rows: NeighborSearch) -> Any:
-    """Return the neighbour graph with weight 1, less for samples that tie, a sparse array of shape
-    (n, n)."""
+    """Return the sparse (n, n) array with 1 at the nearest neighbours of every row; tied samples
+    share the weights of the last places."""
     return neighbor_matrix(nearest(x, *nearest_rows), np.ones((x.shape[0], nearest_rows.k)))
 
 
 def kernel_graph(
     x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> Any:
-    """Return the neighbour graph of a kernel: kernel values times the weights of
-    :func:`neighbor_graph`, a sparse array of shape (n, n)."""
+    """Return the sparse (n, n) array of :func:`kernel_values` at the nearest neighbours of every
+    row; tied samples share the values of the last places."""
     return neighbor_matrix(
         nearest(x, *nearest_rows), kernel_values(x, nearest_rows, kernel, centered)
     )
@@ -62,12 +62,13 @@ def kernel_graph(
 def kernel_values(
     x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> np.ndarray:
-    """Return the values of a kernel at the nearest neighbours by that kernel, shape (n, k).
+    """Return the values of a kernel at the nearest neighbours of every sample, shape (n, k).
 
-    ``kernel``: inner products of the points in unit size ("linear") or of their directions
-    ("cosine"). ``centered``: subtract the mean of the row of the kernel, including the value of the
-    sample with itself. Raises ``UndefinedError`` where the mean hides the differences between the
-    kernel values, so that rounding would decide.
+    ``nearest_rows``: the search, with the metric of the kernel. ``kernel``: inner products of the
+    points in unit size ("linear") or of their directions ("cosine"). ``centered``: subtract the
+    mean of the row of the kernel, including the value of the sample with itself. Raises
+    ``UndefinedError`` where the mean hides the differences between the kernel values, so that
+    rounding would decide.
     """
     rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
     values = products_with_listed(rows, np.arange(x.shape[0]), neighbors(x, *nearest_rows))
@@ -85,13 +86,13 @@ def kernel_values(
 
 
 def affinity(kernel: Kernel) -> Affinity:
-    """Return the neighbour metric of a kernel: "cosine" or "inner"."""
+    """Return the neighbour metric of a kernel: "cosine" for "cosine", "inner" for "linear"."""
     return "cosine" if kernel == "cosine" else "inner"
 
 
 def neighbor_matrix(knn: Nearest, values: np.ndarray, samples: int = 0) -> Any:
-    """Return a sparse array of ``values`` at the nearest neighbours; tied samples share the values
-    of their places equally.
+    """Return a sparse array with ``values``, (rows, k), at the nearest neighbours; tied samples
+    share the values of their places equally.
 
     The array has a row for every row of ``knn``, and ``samples`` columns (by default as many as
     rows).
@@ -117,7 +118,8 @@ def neighbor_matrix(knn: Nearest, values: np.ndarray, samples: int = 0) -> Any:
 
 
 def indicator_of_entries(graph: Any, mask: np.ndarray) -> Any:
-    """Return the sparse array with 1 at the masked entries and nothing elsewhere."""
+    """Return a sparse array with 1 at the stored entries of ``graph`` that ``mask`` selects, and
+    nothing elsewhere. ``mask``: (nnz,), in the order of ``graph.data``."""
     array = type(graph)((mask.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
     array.eliminate_zeros()
     return array
@@ -154,8 +156,8 @@ def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.nd
 
 
 def _average_tied_values(values: np.ndarray, knn: Nearest) -> np.ndarray:
-    """Replace the values of tied places by their mean, where more samples tie than there are
-    places."""
+    """Replace ``values``, (n, k), at tied places by their mean, where more samples tie than there
+    are places; in place, and return ``values``."""
     crowded = knn.ties.crowded
     rows, certain = knn.ties.rows[crowded], knn.ties.certain[crowded]
     last = np.arange(values.shape[1]) >= certain[:, None]
@@ -184,8 +186,9 @@ def umap_weight_matrix(
 
 
 def umap_weights(distances: np.ndarray) -> np.ndarray:
-    """Return the weights of the neighbours at these distances, shape (n, k): 1 for the nearest. The
-    sum of a row is log2 k, or the number of nearest neighbours if at least log2 k tie."""
+    """Return the weights exp(-(d - rho) / sigma) of the neighbours at ``distances`` d, shape (n,
+    k): 1 for the nearest. The sum of a row is log2 k, or the number of nearest neighbours if at
+    least log2 k tie."""
     excess = distances - distances.min(axis=1, keepdims=True)
     sigma = umap_bandwidths(excess)[:, None]
     # In a row without a bandwidth the nearest neighbours have weight 1 and the rest weight 0.
@@ -194,9 +197,10 @@ def umap_weights(distances: np.ndarray) -> np.ndarray:
 
 
 def umap_bandwidths(excess: np.ndarray) -> np.ndarray:
-    """Return the sigma of every row with a sum of exp(-excess / sigma) equal to log2 k, shape (n,),
-    to the last digit.
+    """Return the sigma of every row with a sum of exp(-excess / sigma) equal to log2 k, shape
+    (n,), to the last digit.
 
+    ``excess``: (n, k), the distances to the neighbours minus the smallest distance of the row.
     sigma is 0 where no sigma is small enough: at least log2 k neighbours tie at the smallest
     distance (ties and duplicates). For k <= 2 sigma is always 0.
     """
@@ -209,8 +213,9 @@ def umap_bandwidths(excess: np.ndarray) -> np.ndarray:
 
 
 def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
-    """Solve for sigma by bisection, in units of the largest excess, from a bracket that is doubled
-    and halved as needed."""
+    """Return the sigma of every row with a sum of exp(-excess / sigma) equal to ``target``, (n,),
+    by bisection, in units of the largest excess, from a bracket that is doubled and halved as
+    needed."""
     largest = excess.max(axis=1)
     relative = -excess / largest[:, None]
     high = np.ones(len(excess))
@@ -253,8 +258,8 @@ def local_rbf_kernel(
 
 
 def _neighbor_weight_matrix(knn: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
-    """Return the matrix with ``weights`` at the neighbours, columns in order; if ``diagonal``, with
-    1 on the diagonal."""
+    """Return the sparse (n, n) matrix with ``weights``, (n, k), at the neighbours, columns in
+    order; if ``diagonal``, with 1 on the diagonal."""
     from scipy.sparse import csr_array, eye_array
 
     indices, n = knn.listed, len(knn.listed)
@@ -277,13 +282,13 @@ def _neighbor_weight_matrix(knn: Nearest, weights: np.ndarray, diagonal: bool) -
 
 
 def row_centered_product(k: csr_array, l: csr_array) -> float:
-    """Return the inner product of the row-centred kernels K H and L H, without forming the dense
-    matrices."""
+    """Return the inner product of the kernels K H and L H with centred rows, for sparse (n, n)
+    kernels, without forming the dense matrices."""
     return sparse_inner_product(k, l) - float(k.sum(axis=1) @ l.sum(axis=1)) / k.shape[0]
 
 
 def double_centered_product(k: csr_array, l: csr_array) -> float:
-    """Return the inner product of H K H and H L H for symmetric kernels."""
+    """Return the inner product of H K H and H L H for symmetric sparse (n, n) kernels."""
     n, rows_k, rows_l = k.shape[0], k.sum(axis=1), l.sum(axis=1)
     return (
         sparse_inner_product(k, l)
@@ -307,7 +312,7 @@ def sparse_inner_product(k: csr_array, l: csr_array) -> float:
 
 
 class CenteredKernelSize(NamedTuple):
-    """Trace and squared norm of a centred kernel, for any kind of centring."""
+    """Trace and squared norm of a kernel after centring, for any kind of centring."""
 
     trace: float
     square: float
@@ -317,7 +322,8 @@ class CenteredKernelSize(NamedTuple):
 def umap_kernel_size(
     x: Representation, nearest_rows: NeighborSearch, symmetrize: bool, diagonal: bool
 ) -> CenteredKernelSize:
-    """Return the size of the centred :func:`umap_weight_matrix`."""
+    """Return trace and squared norm of :func:`umap_weight_matrix` after centring the rows, or rows
+    and columns if ``symmetrize``."""
     kernel = umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)
     return _centered_kernel_size(
         kernel, double_centered_product if symmetrize else row_centered_product, "mka"
@@ -328,8 +334,8 @@ def umap_kernel_size(
 def local_rbf_size(
     x: Representation, nearest_rows: NeighborSearch, squared: bool, diagonal: bool
 ) -> CenteredKernelSize:
-    """Return the size of the centred :func:`local_rbf_kernel`; with ``squared`` from
-    :func:`centered_trace`."""
+    """Return trace and squared norm of :func:`local_rbf_kernel` after centring the rows; with
+    ``squared``, :func:`centered_trace` of the kernel with itself in place of the squared norm."""
     kernel = local_rbf_kernel(x, nearest_rows, squared=squared, diagonal=diagonal)
     return _centered_kernel_size(
         kernel, centered_trace if squared else row_centered_product, "kcka"

@@ -48,15 +48,16 @@ def chance_scaled_weights(
 
 
 def scale_by_chance(matrix: SparseMatrix, part: float) -> SparseMatrix:
-    """Return a matrix scaled so that the squared norm s becomes ``part`` / s."""
+    """Return the matrix M with squared norm s = ``matrix.square``, times sqrt(part) / s: the new
+    squared norm is ``part`` / s."""
     return matrix.rescaled(math.sqrt(part) / matrix.square, 0.0, 0.0)
 
 
 def neighbor_shares(
     x: Representation, k: int, metric: NeighborMetric, corrected: bool
 ) -> SparseMatrix:
-    """Return :func:`neighbor_weights` times the factor of a rank in
-    :func:`information_imbalance`."""
+    """Return :func:`neighbor_weights` times a factor, for which the inner product with the ranks
+    (of y) is :func:`information_imbalance`."""
     n = x.shape[0]
     factor = 2 / ((n - k - 1 if corrected else n) * n * k)
     return neighbor_weights(x, k, metric).rescaled(factor, 0.0, 0.0)
@@ -65,16 +66,16 @@ def neighbor_shares(
 def negative_ranks(
     x: Representation, k: int, metric: NeighborMetric, corrected: bool
 ) -> np.ndarray:
-    """Return minus the rank of every sample for every other sample, (n, n), 0 on the diagonal; if
-    ``corrected``, plus (k + 1) / 2, the smallest possible mean rank."""
+    """Return minus the rank of sample j (column) as a neighbour of sample i (row), (n, n), 0 on
+    the diagonal; if ``corrected``, plus (k + 1) / 2, the smallest possible mean rank."""
     matrix = (k + 1) / 2 * corrected - rank_matrix(x, metric)
     np.fill_diagonal(matrix, 0)
     return np.asarray(matrix)
 
 
 def neighbor_kernel(x: Representation, k: int, kernel: Kernel, search: Search) -> SparseMatrix:
-    """Return the row-centred kernel values at the nearest neighbours, times the neighbour
-    weights."""
+    """Return the sparse (n, n) matrix of kernel values minus the mean of the row of the kernel, at
+    the nearest neighbours, times the neighbour weights."""
     nearest_rows = NeighborSearch(k, affinity(kernel), search)
     values = kernel_graph(x, nearest_rows, kernel=kernel, centered=True)
     total, square = float(values.sum()), float(values.data @ values.data)
@@ -82,7 +83,8 @@ def neighbor_kernel(x: Representation, k: int, kernel: Kernel, search: Search) -
 
 
 def _centered(kernel: csr_array, columns: bool, trace: float, square: float) -> SparseMatrix:
-    """Return a kernel with centred rows, and with centred columns if ``columns``."""
+    """Return the kernel with centred rows, and with centred columns if ``columns``. ``trace``,
+    ``square``: of the result."""
     n = kernel.shape[0]
     means, ones = kernel.sum(axis=1) / n, np.ones((n, 1))
     left, right = -means[:, None], ones
@@ -100,7 +102,7 @@ def umap_kernel(
     diagonal: bool,
     search: Search,
 ) -> SparseMatrix:
-    """Return the centred kernel of :func:`mka`."""
+    """Return the centred kernel (n, n) of :func:`mka`, with its parameters."""
     nearest_rows = NeighborSearch(k, metric, search)
     kernel = umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)
     size = umap_kernel_size(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)

@@ -76,12 +76,14 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
 
 @cached("neighbors")
 def _searched_nearest(x: Representation, k: int, metric: Affinity) -> Nearest:
-    """Return the k nearest other samples, whether or not rounding decides which these are."""
+    """Return the k nearest other samples of every sample, whether or not rounding decides which
+    these are."""
     return search_nearest(neighbor_similarity(x, metric), k)
 
 
 def _first_of_nearest(similarity: Similarity, nearest_samples: Nearest, k: int) -> Nearest:
-    """Return the k nearest of more neighbours, as a search for k neighbours finds them.
+    """Return the first k of the neighbours in ``nearest_samples``, as a search for k neighbours
+    finds them.
 
     In a row without equally near samples among the neighbours, no search for fewer neighbours finds
     equally near samples either. The function searches the other rows again.
@@ -112,13 +114,14 @@ def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exa
 def nearest_in_subset(
     x: Representation, rows: np.ndarray, k: int, metric: Affinity, search: Search
 ) -> Nearest | None:
-    """Return :func:`nearest` within a subset of rows, from the neighbours among all rows; None if
-    too few of the neighbours are in the subset.
+    """Return :func:`nearest` within the subset ``rows`` of samples, from the neighbours among all
+    samples; None if too few of the neighbours are in the subset.
 
-    For a row, the first k listed neighbours inside the subset are the nearest within the subset,
-    exactly as a search of the subset would find, if rounding cannot change their order. The
-    function searches the remaining rows in full. Euclidean distances are excluded, because their
-    rounding depends on the mean of the subset.
+    Row and neighbour numbers in the result are positions in ``rows``. For a row, the first k listed
+    neighbours inside the subset are the nearest within the subset, exactly as a search of the
+    subset would find, if rounding cannot change their order. The function searches the remaining
+    rows in full. Euclidean distances are excluded, because their rounding depends on the mean of
+    the subset.
     """
     if not _has_enough_neighbors(x, k, metric, search):
         return None
@@ -146,15 +149,16 @@ def reuse_neighbors_in_subsets(is_needed: bool) -> AbstractContextManager[None]:
 
 
 def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, search: Search) -> bool:
-    """Return whether an exact search among all samples can list enough neighbours for a subset."""
+    """Return whether an exact search among all samples can list enough neighbours to find k
+    neighbours within a subset."""
     is_exact = metric != "euclidean" and search == "exact" and x.dtype == "float64"
     return is_exact and MIN_SAMPLES_PER_NEIGHBOR * SUBSET_NEIGHBOR_FACTOR * k <= x.shape[0]
 
 
 @cached("anew")
 def _stable_neighbor_order(x: Representation, k: int, metric: Affinity) -> np.ndarray:
-    """Return the leading neighbours, among the k nearest, with an order that rounding cannot
-    change; n fills the remaining places, shape (n, k)."""
+    """Return, for every sample, the first of its k nearest neighbours whose order rounding cannot
+    change, nearest first; the number n fills the remaining places, shape (n, k)."""
     indices, certain = stable_neighbors(neighbor_similarity(x, metric), k)
     return np.where(np.arange(k) < certain[:, None], indices, len(indices))
 
@@ -183,5 +187,6 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
 
 @cached("n k")
 def own_cosines(x: Representation, k: int, search: Search = "exact") -> np.ndarray:
-    """Return the cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
+    """Return the cosine similarities of every sample to its k nearest neighbours by cosine,
+    nearest first, shape (n, k)."""
     return cosines_to_listed(x, neighbors(x, k=k, metric="cosine", search=search))

@@ -107,8 +107,8 @@ def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int
     """Return the shrinkage weight Σ Var(r) / Σ r² over the correlations r of different features,
     between 0 and 1; 1 if all correlations are 0.
 
-    ``products``, ``squares``: the sums over n residuals of the products of two features, and of
-    their squares.
+    ``products``, ``squares``: (d, d), the sums over n residuals of the products of two features,
+    and of the squares of the products.
     """
     scale = np.sqrt(np.diagonal(products))
     scale = np.where(scale > 0, scale, 1.0)
@@ -126,10 +126,11 @@ def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
     """Raise ``ValueError`` for noise with a separate matrix per run, and for noise that looks like
     a precision matrix (an inverse covariance).
 
-    Noise looks like a precision if two conditions hold. As a precision, the matrix predicts the
-    mean square of the residuals of the trials within a factor of 4. And as a precision it explains
-    the shape of the residuals better, by 0.1 in log-likelihood per number, than as a covariance of
-    free size. Fewer than 10 degrees of freedom decide nothing.
+    ``points``: the trials, (trials, d), NaN where missing. ``numbers``: the condition of every
+    trial. Noise looks like a precision if two conditions hold. As a precision, the matrix predicts
+    the mean square of the residuals of the trials within a factor of 4. And as a precision it
+    explains the shape of the residuals better, by 0.1 in log-likelihood per number, than as a
+    covariance of free size. Fewer than 10 degrees of freedom decide nothing.
     """
     d = points.shape[1]
     if np.ndim(noise) == 3:
@@ -162,8 +163,9 @@ def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
 
 
 def noise_cholesky_factor(noise: np.ndarray, d: int) -> np.ndarray:
-    """Return the Cholesky factor of a covariance. Raise ``ValueError`` for another shape, for
-    features without variance, and for a matrix that is no invertible covariance."""
+    """Return the lower Cholesky factor (d, d) of the covariance ``noise``. Raise ``ValueError``
+    for another shape than (d, d), for features without variance, and for a matrix that is no
+    invertible covariance."""
     if noise.shape != (d, d):
         raise ValueError(
             f"dissimilarities: noise of {d} features is ({d}, {d}); got {noise.shape}; "
@@ -191,7 +193,8 @@ def noise_cholesky_factor(noise: np.ndarray, d: int) -> np.ndarray:
 
 
 def as_trial_representation(caller: str, X: Any, name: str = "") -> Representation:
-    """Return a representation of trials. Raise ``ValueError`` for a 3-d array with time bins."""
+    """Return a representation of trials (trials, features). Raise ``ValueError`` for a 3-d array;
+    the error begins with ``caller``."""
     if np.ndim(X) == 3:
         raise ValueError(
             f"{caller}: X must be (trials, features); got {np.shape(X)}; average over time, "
@@ -205,8 +208,8 @@ def as_trial_representation(caller: str, X: Any, name: str = "") -> Representati
 def trial_features(
     caller: str, x: Representation, consequence: str = MEAN_OVER_FINITE_TRIALS
 ) -> np.ndarray:
-    """Return the features of trials in double precision, NaN where a trial has no number; warn of
-    NaN, with the consequence.
+    """Return the features of trials, (trials, d) in double precision, NaN where a trial has no
+    number; warn of NaN, with ``consequence``, words that say what happens to such trials.
 
     Raises ``ValueError`` for given dissimilarities, and ``UndefinedError`` for infinite values, and
     where the trials differ by less than rounding.
@@ -228,8 +231,8 @@ def trial_features(
 
 
 def mean_rows_by_number(points: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the mean of the rows with each number, (conditions, d), ignoring NaN; NaN where all
-    values are NaN."""
+    """Return the mean of the rows of ``points`` with each number, (conditions, d), ignoring NaN;
+    NaN where all values are NaN. ``numbers``: the condition of every row, from 0."""
     total = np.zeros((int(numbers.max()) + 1, points.shape[1]))
     gaps = np.isnan(points)
     if not gaps.any():

@@ -65,7 +65,7 @@ class PairMatrix(ABC):
 
     @abstractmethod
     def diagonal(self) -> np.ndarray:
-        """Return the diagonal, shape (n,)."""
+        """Return the diagonal, shape (n,), for reading."""
 
     @abstractmethod
     def __matmul__(self, columns: np.ndarray) -> np.ndarray:
@@ -73,12 +73,12 @@ class PairMatrix(ABC):
 
     @abstractmethod
     def rescaled(self, factor: float, off_diagonal: float, on_diagonal: float) -> PairMatrix:
-        """Return the matrix times ``factor``, minus one number off the diagonal and another number
-        on the diagonal. A dense matrix is overwritten."""
+        """Return the matrix times ``factor``, then minus ``off_diagonal`` off the diagonal and
+        minus ``on_diagonal`` on the diagonal. A dense matrix is overwritten."""
 
     @abstractmethod
     def triangle_sums(self, symmetric: bool, row_squares: np.ndarray) -> tuple[float, float]:
-        """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki.
+        """Return the two sums over i, j, k of A_ij A_jk A_ik and of A_ij A_jk A_ki.
 
         ``symmetric``: A is symmetric. ``row_squares``: the sums of squares of the rows, shape (n,).
         """
@@ -94,18 +94,19 @@ class PairMatrix(ABC):
         return self.dense()
 
     def row_products(self, other: PairMatrix) -> np.ndarray:
-        """Return the inner products of the rows of this matrix and of ``other``, shape (n,)."""
+        """Return the inner products of every row of this matrix and the same row of ``other``,
+        shape (n,)."""
         return np.asarray(np.vecdot(self.entries, other.entries))
 
     def edge_products(
         self, ways: Ways, weights: np.ndarray, symmetric: bool
     ) -> dict[Ways, np.ndarray]:
-        """Return M @ weights, shape (n,), with M the entrywise product of the matrices along
-        parallel edges: A for a way "out", the transpose for a way "in". Other products that cost
-        nothing more are in the result, too.
+        """Return {ways: M @ weights}, shape (n,), with M the entrywise product of the matrices
+        along parallel edges: A for a way "out", the transpose for a way "in". Other products that
+        cost nothing more are in the result, too.
 
-        For a symmetric matrix the products are the entrywise square and the entrywise cube, and the
-        method computes only blocks on and above the diagonal.
+        ``weights``: (n,). For a symmetric matrix the products are the entrywise square and the
+        entrywise cube, and the method computes only blocks on and above the diagonal.
         """
         sums = np.zeros((2, self.samples))
         for start, stop in row_blocks(self.samples, CACHED_BLOCK_ROWS):
@@ -309,7 +310,8 @@ class FactoredMatrix(PairMatrix):
 def _rescaled_sides(
     left: np.ndarray, right: np.ndarray, factor: float, constant: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sides of L Rᵀ times a factor, minus a constant in all entries."""
+    """Return the sides of ``factor`` L Rᵀ - ``constant`` 1 1ᵀ: (n, r + 1) each. ``left``,
+    ``right``: L and R, (n, r)."""
     ones = np.ones(len(left))
     return np.column_stack([factor * left, -constant * ones]), np.column_stack([right, ones])
 
@@ -340,7 +342,7 @@ class SparseMatrix(PairMatrix):
         return float(entries @ entries + terms)
 
     def transposed(self) -> SparseMatrix:
-        """Return the transpose."""
+        """Return the transpose, a new matrix."""
         return SparseMatrix(self.sparse.T.tocsr(), self.right, self.left)
 
     def block(self, tile: MatrixBlock) -> np.ndarray:
@@ -393,7 +395,7 @@ class SparseMatrix(PairMatrix):
         ends = sparse.T @ right  # A² = S² + beginnings Rᵀ + L endsᵀ
 
         def inner(b: SparseMatrix) -> float:
-            """Return <A², B>."""
+            """Return <A², B> for the matrix ``b`` = B."""
             terms = np.vdot(b.left, sparse @ (sparse @ b.right)) + np.vdot(beginnings, b @ right)
             return float(paths.multiply(b.sparse).sum() + terms + np.vdot(left, b @ ends))
 
@@ -401,5 +403,6 @@ class SparseMatrix(PairMatrix):
 
 
 def _column_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the products of every column of ``a`` and every column of ``b``, entry by entry."""
+    """Return the products, entry by entry, of every column of ``a`` (n, r) and every column of
+    ``b`` (n, s): (n, r s)."""
     return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)

@@ -56,8 +56,8 @@ def _column_scales(x: Representation) -> Array:
 
 @cached_pair(swap=return_unchanged)
 def nuclear_norm(x: Representation, y: Representation) -> Array:
-    """Return the sum of the singular values of the cross products: the cosine after the best
-    rotation, in [0, 1]."""
+    """Return the sum of the singular values of X' Y, for centred X, Y of Frobenius norm 1: the
+    cosine after the best rotation, in [0, 1]."""
     xp = x.xp
     total = xp.sum(singular_values(cross_products(x, y)))
     return clip_above_one(total)
@@ -73,7 +73,8 @@ def basis_overlap(x: Representation, y: Representation, centered: bool = True) -
 
 
 def principal_overlap(x: Representation, y: Representation) -> Array:
-    """Return :func:`basis_overlap` for the bases of principal components, in order of variance."""
+    """Return :func:`basis_overlap` for the bases of principal components, in order of variance,
+    (rank_x, rank_y)."""
     if not (records_gradient(x.source) or records_gradient(y.source)):
         return basis_overlap(x, y)
     return transpose_matrix(principal_directions(x).basis) @ principal_directions(y).basis
@@ -86,8 +87,13 @@ def _swap_sides(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]
 
 @cached_pair(swap=_swap_sides)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
-    """Return the SVD of the centred basis overlap: canonical variates of x (columns), correlations,
-    variates of y (rows)."""
+    """Return the thin SVD (U, rho, V') of the overlap Q_x' Q_y, of shapes (rank_x, k), (k,), (k,
+    rank_y).
+
+    Q_x (n, rank_x) and Q_y (n, rank_y) are orthonormal bases of the centred points; k is the
+    smaller rank. rho holds the canonical correlations. The canonical variates are the columns of
+    Q_x U and Q_y V.
+    """
     left, rho, right = svd(principal_overlap(x, y))
     if records_gradient(x.source) or records_gradient(y.source):
         require_derivative(
@@ -98,7 +104,7 @@ def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array
 
 @cached_pair(swap=return_unchanged)
 def squared_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Return the squared Frobenius norm of the basis overlap: the sum of the squared canonical
+    """Return the squared Frobenius norm of :func:`basis_overlap`: the sum of the squared canonical
     correlations."""
     if not centered and all(has_accurate_inverse(r, full=True) for r in (x, y)):
         return _uncentered_squared_overlap(x, y)
@@ -124,7 +130,8 @@ def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
 
 
 def explained_squared_norm(x: Representation, y: Representation) -> Array:
-    """Return the squared Frobenius norm of the pre-shape of y projected on the column space of x.
+    """Return the squared Frobenius norm of the projection of Y on the column space of X, for
+    centred X, Y and Y of norm 1.
 
     Where the inverse singular values of x cost no digits, the norm comes from the cross products,
     which other measures need too.
@@ -139,15 +146,15 @@ def explained_squared_norm(x: Representation, y: Representation) -> Array:
 
 @cached_pair(swap=transpose_matrix)
 def row_direction_products(x: Representation, y: Representation) -> Array:
-    """Return the inner products between the columns of the row-normalised points, in the frame of
-    uncentred cross products."""
+    """Return the inner products between the columns of the points with unit rows, (d, e), in the
+    same coordinates as ``cross_products(x, y, centered=False)``."""
     return transpose_matrix(reduced_unit_rows(x)) @ reduced_unit_rows(y)
 
 
 @cached_pair(swap=return_unchanged)
 def rotated_residual(x: Representation, y: Representation) -> Array:
-    """Return the norm of the difference of two pre-shapes after the best rotation, computed from
-    the difference itself."""
+    """Return |A Q - B|, the distance of the centred points A, B of Frobenius norm 1 after the best
+    rotation, computed from the difference itself."""
     a, b = preshape(x), preshape(y)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
@@ -157,8 +164,8 @@ def rotated_residual(x: Representation, y: Representation) -> Array:
 
 
 def rotated_chord(a: Array, b: Array) -> Array:
-    """Return the distance between two matrices of unit size after the best rotation, the narrower
-    matrix padded with zero columns."""
+    """Return the distance |a Q - b| of two matrices of Frobenius norm 1, (n, d) and (n, e), after
+    the best rotation, the narrower matrix padded with zero columns."""
     xp = namespace(a)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
@@ -174,7 +181,7 @@ def rotated_chord(a: Array, b: Array) -> Array:
 
 def max_weight_assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows and columns of the one-to-one matching of largest total weight (leaves the
-    array API)."""
+    array API). ``weights``: (d, e); the smaller side is matched completely."""
     # SciPy's optimize takes longer to import than the rest of the library.
     from scipy.optimize import linear_sum_assignment
 

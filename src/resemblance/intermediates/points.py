@@ -50,7 +50,7 @@ def centered(x: Representation) -> Array:
 
 
 def _center_with_mean(x: Representation) -> tuple[Array, Array]:
-    """Return the rows minus the mean row, and the mean row."""
+    """Return the rows minus the mean row, (n, d), and the mean row, (d,)."""
     if is_large_array(x):
         points = concatenate_blocks(_centered_row_blocks(x), np.empty(x.shape, dtype=x.dtype))
         return points, np.sum(_first_row_and_offset(x), axis=0)
@@ -62,8 +62,8 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
 
 @cached("d", "d")
 def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
-    """Return the first row, and the mean of the rows minus the first row, shape (d,), in blocks of
-    rows."""
+    """Return the first row, (d,), and the mean of the rows minus the first row, (d,), computed in
+    blocks of rows."""
     first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.dtype)
     for block in working_value_blocks(x):
         shifted = block - first
@@ -83,7 +83,8 @@ MAX_CONSTANT_ROUNDINGS = 4
 
 
 class ScaledPoints(NamedTuple):
-    """Centred points in unit size, their size before scaling, and the mean row."""
+    """Centred points in unit size, (n, d); ``size``, their Frobenius norm before scaling; and the
+    mean row, (d,)."""
 
     points: Array
     size: Array
@@ -92,7 +93,8 @@ class ScaledPoints(NamedTuple):
 
 @cached("n d", "scalar", "d")
 def centered_scaled(x: Representation) -> ScaledPoints:
-    """Return the centred points in unit size; points of size 0 stay 0.
+    """Return the centred points in unit size (divided by the Frobenius norm), the norm, and the
+    mean row; points of size 0 stay 0.
 
     The centred points are a separate intermediate, so that functions of the centred points alone
     store one array less.
@@ -109,7 +111,7 @@ def centered_scaled(x: Representation) -> ScaledPoints:
 
 
 def _nonzero_divisor(length: Array) -> Array:
-    """Return a length, or 1 where the length is 0."""
+    """Return ``length``, with 1 where the length is 0."""
     if type(length) is np.float64:
         return length or np.float64(1)
     xp = namespace(length)
@@ -131,8 +133,8 @@ def _centered_norm_by_blocks(x: Representation) -> Array:
 
 @cached("scalar", "d")
 def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
-    """Return the size of the centred points and the mean row times the root of n, after scaling the
-    uncentred points to unit norm."""
+    """Return, for the uncentred points scaled to Frobenius norm 1, the norm of the centred points,
+    and the mean row times the root of n, (d,)."""
     length = uncentered_norm(x)
     return size(x) / length, centered_scaled(x).mean / length * x.n_samples**0.5
 
@@ -154,7 +156,8 @@ def _positive_norm(x: Representation, centered: bool) -> Array:
 
 
 def unit_rows_between(x: Representation, start: int, stop: int) -> Array:
-    """Return the rows start..stop of :func:`unit`; of large data only these rows are in memory."""
+    """Return the rows ``start``..``stop`` of :func:`unit`, (stop - start, d); of large data only
+    these rows are in memory."""
     if not is_large_array(x):
         return unit(x)[start:stop, :]
     first, mean = _first_row_and_offset(x)
@@ -179,8 +182,8 @@ def unit_blocks(x: Representation) -> Iterator[Array]:
 
 
 def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
-    """Return the inner products between the columns of x and y in unit size, (d_x, d_y), added up
-    over blocks of rows."""
+    """Return the inner products between the columns of x and y, centred and in unit size, (d_x,
+    d_y), added up over blocks of rows."""
     products = np.zeros((x.shape[1], y.shape[1]), dtype=x.dtype)
     blocks = zip(unit_blocks(x), unit_blocks(y)) if y is not x else ((b, b) for b in unit_blocks(x))
     for a, b in blocks:
@@ -191,8 +194,8 @@ def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
 @cached("n d")
 @keep_while_small(1)
 def preshape(x: Representation, centered: bool = True) -> Array:
-    """Return :func:`unit` in at most n columns: rotated into the dimensions the points span when d
-    > n.
+    """Return :func:`unit` in at most n columns, (n, min(n, d)): rotated into the dimensions the
+    points span when d > n.
 
     A rotation changes neither distances nor inner products between samples, so rotation-invariant
     measures may use this intermediate, and never compute a product wider than n.
@@ -209,7 +212,7 @@ def preshape(x: Representation, centered: bool = True) -> Array:
 
 
 def is_rotated(x: Representation) -> bool:
-    """Return whether :func:`preshape` rotates the points."""
+    """Return whether :func:`preshape` rotates the points: more features than samples."""
     n, d = x.shape
     return d > n
 
@@ -240,7 +243,8 @@ def mean_direction(x: Representation) -> Array:
 
 @cached("n d")
 def reduced_unit_rows(x: Representation) -> Array:
-    """Return :func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
+    """Return :func:`unit_rows` in the coordinates of ``preshape(x, centered=False)``, (n, min(n,
+    d))."""
     return unit_rows(x) if not is_rotated(x) else unit_rows_of_array(preshape(x, centered=False))
 
 
@@ -252,7 +256,7 @@ def standardized_rows(x: Representation) -> Array:
 
 
 def normalize_rows(rows: Array, kind: str, rtol: float = 0.0) -> Array:
-    """Return rows scaled so that the inner products are the cosines ("cosine") or the Pearson
+    """Return new rows scaled so that the inner products are the cosines ("cosine") or the Pearson
     correlations over features ("correlation") of the input rows.
 
     A row without direction becomes zero: a zero row, or for "correlation" a row with entries equal
@@ -271,14 +275,14 @@ def normalize_rows(rows: Array, kind: str, rtol: float = 0.0) -> Array:
 
 
 def unit_rows_of_array(rows: Array) -> Array:
-    """Return :func:`unit_rows` of an array."""
+    """Return the rows of an array scaled to unit length; a zero row stays zero."""
     xp, lengths = namespace(rows), euclidean_norm(rows, axis=1)[:, None]
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
 def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
-    """Return x and y, uncentred, divided by a common scale to avoid overflow and underflow; and the
-    scale."""
+    """Return x and y, uncentred, divided by the larger Frobenius norm of the two against overflow
+    and underflow; and the norm, 0 if both are all zero."""
     sizes = detach(uncentered_norm(x)), detach(uncentered_norm(y))
     scale = x.xp.where(sizes[0] > sizes[1], *sizes)
     divisor = x.xp.where(scale > 0, scale, x.xp.ones_like(scale))
@@ -304,8 +308,8 @@ def return_unchanged(value: Array) -> Array:
 
 @cached_pair(swap=transpose_matrix)
 def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Return the inner products between the columns of x and y, both in unit size, shape (d_x,
-    d_y)."""
+    """Return the inner products between the columns of x and y, both in unit size (Frobenius norm
+    1), centred by default, shape (d_x, d_y)."""
     if not centered and all(scalar(size(r)) > 0 for r in (x, y)):
         # Products of the centred points, which other measures need too, plus products of the means.
         (a, m), (b, k) = size_and_scaled_mean(x), size_and_scaled_mean(y)
@@ -317,7 +321,8 @@ def feature_products(x: Representation, y: Representation, centered: bool = True
 
 @cached_pair(swap=transpose_matrix)
 def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Return ``feature_products`` up to rotations of x and y, with at most n rows and columns."""
+    """Return ``feature_products`` up to rotations of x and y, with at most n rows and columns:
+    products of :func:`preshape`."""
     if is_rotated(x) or is_rotated(y):
         return transpose_matrix(preshape(x, centered=centered)) @ preshape(y, centered=centered)
     return feature_products(x, y, centered=centered)

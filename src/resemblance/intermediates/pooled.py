@@ -28,8 +28,8 @@ from .rectangles import (
 
 
 class PooledSquares(NamedTuple):
-    """Block functions of the squared distances within x, within y, and between x and y, in units of
-    ``scale``; ``top`` is an upper bound."""
+    """Block functions of the squared distances within x, within y, and between x and y, divided by
+    ``scale`` squared. ``samples``: n of x and of y. ``top``: an upper bound of all entries."""
 
     within: tuple[BlockFunction, BlockFunction]
     between: BlockFunction
@@ -38,7 +38,7 @@ class PooledSquares(NamedTuple):
     scale: float
 
     def numbers(self) -> Iterator[np.ndarray]:
-        """Yield the squared distances of all pairs of the 2n samples, in vectors."""
+        """Yield the squared distances of all n (2n - 1) pairs of the 2n samples, in vectors."""
         n = self.samples
         for entries in self.within:
             yield from upper_triangle_vectors(entries, n)()
@@ -46,8 +46,8 @@ class PooledSquares(NamedTuple):
 
 
 def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Return the squared distances between the samples of x and y, in units of the larger
-    representation.
+    """Return the squared distances between the samples of x and y, divided by the square of the
+    larger Frobenius norm of the two after subtracting the common mean.
 
     The narrower representation is padded with zero columns. Inside :func:`~.grams.share_distances`
     the distances are stored for the pair.
@@ -82,8 +82,8 @@ def _stored_squares(x: Representation, y: Representation) -> PooledSquares:
 
 @cached_pair(swap=return_unchanged)
 def pooled_median_distance(x: Representation, y: Representation) -> float:
-    """Return the median distance between all 2n samples of x and y, in units of the larger
-    representation."""
+    """Return the median distance between all 2n samples of x and y, divided by ``scale`` of
+    :func:`pooled_squares`."""
     return pooled_median(pooled_squares(x, y))
 
 
@@ -101,7 +101,7 @@ def _computed_squares(x: Representation, y: Representation) -> PooledSquares:
 
 def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:
     """Return the samples of x and y minus their common mean, or their median if some rows are
-    outliers, so that a common offset costs no digits of the distances.
+    outliers, so that a common offset costs no digits of the distances: new arrays (n, width).
 
     The narrower representation is padded with zero columns.
     """
@@ -123,16 +123,20 @@ def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.
 
 
 def pooled_median(squares: PooledSquares) -> float:
-    """Return the median distance between all 2n samples."""
+    """Return the median distance between all 2n samples, divided by ``squares.scale``."""
     count = squares.samples * (2 * squares.samples - 1)
     middle = (count - 1) // 2, count // 2
     return float(np.sqrt(order_statistics(squares.numbers, count, middle, squares.top)).mean())
 
 
 def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
-    """Return two numbers: the sum of the mean Gaussian kernel of different samples within x and the
-    mean within y; and the mean between x and y. ``sigma``: the width, in the unit of
-    ``squares``."""
+    r"""Return the mean of k over different samples within x plus the same mean within y, and the
+    mean of k between x and y.
+
+    .. math:: k(a, b) = \exp(-\lVert a - b \rVert^2 / 2 \sigma^2)
+
+    ``sigma``: a distance, divided by ``squares.scale``.
+    """
     n, factor = squares.samples, -0.5 / sigma**2
     pairs = [(tile, tile.weight) for tile in upper_blocks(n)]
     sums = [_gaussian_kernel_sum(entries, pairs, factor) - n for entries in squares.within]
@@ -145,7 +149,8 @@ def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
 def _gaussian_kernel_sum(
     entries: BlockFunction, pieces: Iterable[tuple[MatrixBlock, int]], factor: float
 ) -> float:
-    """Return the weighted sum of the kernel over blocks."""
+    """Return the sum over ``pieces``, pairs of a block and a weight, of the weight times
+    exp(``factor`` * square) of all squared distances that ``entries`` computes in the block."""
     total = ExactSum()
     for tile, weight in pieces:
         block = entries(tile)

@@ -11,20 +11,21 @@ from .digits import resolution
 
 
 def are_correct(x: Representation, labels: tuple[int, ...]) -> np.ndarray:
-    """Return whether the prediction for each sample is its label, shape (n,)."""
+    """Return whether the predicted class of each sample is its label, booleans (n,). ``labels``:
+    the n true classes, from 0."""
     _check_target_labels(labels, x.shape[0])
     return np.asarray(to_numpy(predicted_classes(x)) == labels)
 
 
 def predictions_differ(x: Representation, y: Representation) -> np.ndarray:
-    """Return whether the predictions for each sample differ, shape (n,)."""
+    """Return whether the predicted classes of x and y for each sample differ, booleans (n,)."""
     _check_same_classes("disagreement", x, y)
     return np.asarray(to_numpy(predicted_classes(x)) != to_numpy(predicted_classes(y)))
 
 
 def sample_divergences(x: Representation, y: Representation, outputs: str) -> Array:
     """Return the Jensen-Shannon divergence of the two predicted distributions of each sample, in
-    nats, shape (n,)."""
+    nats, shape (n,). ``outputs``: "logits" or "probabilities"."""
     _check_same_classes("jensen_shannon", x, y)
     p, q = (predicted_distributions("jensen_shannon", r, outputs, resolution(r)) for r in (x, y))
     total = p + q
@@ -67,7 +68,7 @@ MIN_PROBABILITY_ROW_SHARE = 0.9  # share of the rows
 
 def _refuse_probabilities(caller: str, x: Representation, sums: np.ndarray) -> None:
     """Raise ``UndefinedError`` if nearly all rows of the logits are probabilities, or percentages,
-    up to rounding to two digits."""
+    up to rounding to two digits. ``sums``: the sums of the rows, (n,)."""
     if x.shape[1] < 2 or scalar(x.xp.min(x.array)) < 0:
         return
     for unit, noun, divisor in ((1.0, "probabilities", ""), (100.0, "percentages", " / 100")):
@@ -84,9 +85,9 @@ def _refuse_probabilities(caller: str, x: Representation, sums: np.ndarray) -> N
 
 
 def _relative_entropy(p: Array, total: Array) -> Array:
-    """Return the terms of the relative entropy of a distribution to the mean of two distributions,
-    given their sum. The sum avoids a mean of zero: half of the smallest positive number would be
-    zero."""
+    """Return p ln(2 p / total), entry by entry: the terms of the relative entropy of a
+    distribution p to the mean of two distributions, where ``total`` is the sum of the two. The sum
+    avoids a mean of zero: half of the smallest positive number would be zero."""
     xp = namespace(p)
     is_zero, ones = p == 0, xp.ones_like(p)
     ratio = 2 * xp.where(is_zero, ones, p) / xp.where(is_zero, ones, total)

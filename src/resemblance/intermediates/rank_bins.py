@@ -42,7 +42,8 @@ CROWDED_BIN_RATIO = 64
 
 
 class RankBins(NamedTuple):
-    """The mean rank of the dissimilarities in every bin, centred, divided by the number of pairs.
+    """The mean rank of the dissimilarities in every bin (``ranks``), centred, divided by the
+    number of pairs.
 
     ``low`` and ``scale`` map values to cells, ``base`` and ``slope`` map cell numbers to bins.
     ``counts`` are of ordered pairs. In bins marked ``tied`` all values are equal up to rounding.
@@ -57,7 +58,8 @@ class RankBins(NamedTuple):
     tied: np.ndarray
 
     def at(self, block: Array) -> Array:
-        """Return the bin of every value of a float64 array. The array is overwritten."""
+        """Return the bin number of every value of a float64 array, in the shape of ``block``. The
+        array is overwritten."""
         xp = namespace(block)
         block -= self.low
         block *= self.scale
@@ -105,7 +107,8 @@ def rank_bins(x: Representation, kind: str) -> RankBins:
 
 
 def rank_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return a block function for the mean ranks of the dissimilarities, 0 on the diagonal."""
+    """Return a block function for the mean ranks of the dissimilarities of ``kind``, centred and
+    divided by the number of pairs, 0 on the diagonal."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
 
     def ranks(tile: MatrixBlock) -> Array:
@@ -116,7 +119,8 @@ def rank_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def label_entries(x: Representation, kind: str, labels: np.ndarray) -> BlockFunction:
-    """Return a block function for the label of every dissimilarity's bin (leaves the array API)."""
+    """Return a block function for ``labels[bin]`` of the bin of every dissimilarity (leaves the
+    array API). ``labels``: a number per bin."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
     return lambda tile: labels[to_numpy(bins.at(entries(tile)))]
 
@@ -139,8 +143,8 @@ def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def _density_bin_edges(x: Representation, kind: str, spread: DissimilaritySummary) -> RankBins:
-    """Return bins that are narrow where the dissimilarities of a subset of the samples are
-    dense."""
+    """Return the edges of bins that are narrow where the dissimilarities of a subset of the
+    samples are dense; ``counts``, ``ranks`` and ``tied`` are empty."""
     scale = (DENSITY_CELLS - 2) / (spread.high - spread.low)
     step = -(-x.shape[0] // DENSITY_SAMPLES)
     sample = slice(0, x.shape[0], step)
@@ -156,7 +160,7 @@ def _density_bin_edges(x: Representation, kind: str, spread: DissimilaritySummar
 
 def _centered_mean_ranks(counts: np.ndarray) -> np.ndarray:
     """Return the mean rank of every bin among all pairs, minus the mean of all ranks, divided by
-    the number of pairs."""
+    the number of pairs. ``counts``: the number of pairs in every bin, bins in ascending order."""
     total = counts.sum()
     return (2 * np.cumsum(counts) - counts - total) / (2 * total)
 
@@ -164,8 +168,8 @@ def _centered_mean_ranks(counts: np.ndarray) -> np.ndarray:
 def _tied_bins(
     bins: RankBins, entries: BlockFunction, spread: DissimilaritySummary, x: Representation
 ) -> np.ndarray:
-    """Mark the bins with more than one value and all values equal up to rounding. Bins with few
-    values are tested only if all bins have few values."""
+    """Return a mask of the bins with more than one value and all values equal up to rounding. Bins
+    with few values are tested only if all bins have few values."""
     pairs = bins.counts.sum() / 2
     crowded = bins.counts / 2 > max(1.0, CROWDED_BIN_RATIO * pairs / MAX_RANK_BINS)
     lows, highs = np.full(MAX_RANK_BINS, np.inf), np.full(MAX_RANK_BINS, -np.inf)
@@ -185,9 +189,12 @@ def _tied_bins(
 
 
 class ConcordanceBins(NamedTuple):
-    """Wide bins for Kendall's tau: the wide bin of every narrow bin and of the diagonal; the number
-    of couples of pairs; the number of couples in the same wide bin (``unknown``), and the couples
-    known to be ties."""
+    """Wide bins for Kendall's tau. A couple is two pairs of samples.
+
+    ``labels``: the wide bin of every bin of :class:`RankBins`. ``diagonal``: the wide bin of the
+    diagonal. ``couples``: the number of all couples. ``unknown``: the number of couples in the same
+    wide bin. ``tied``: the number of couples known to be ties.
+    """
 
     labels: np.ndarray
     diagonal: int
@@ -203,8 +210,8 @@ class ConcordanceBins(NamedTuple):
 
 @cached("k")
 def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
-    """Return wide bins with about equal numbers of dissimilarities, to bound the number of
-    concordant couples."""
+    """Return wide bins with about equal numbers of dissimilarities of ``kind``, to bound the
+    number of concordant couples of pairs."""
     bins = rank_bins(x, kind)
     labels = np.clip(
         ((bins.ranks + 0.5) * CONCORDANCE_BINS_PER_SIDE).astype(np.int64),
@@ -249,8 +256,8 @@ def tau_error(a: ConcordanceBins, b: ConcordanceBins) -> float:
 
 
 def rank_concordances(grid: UniquePairs, kind: str) -> np.ndarray:
-    """Return tau-b of all pairs of representations in ``grid``, computed for a few pairs per
-    pass."""
+    """Return tau-b of the dissimilarities of ``kind``, from wide bins, for every pair of
+    representations in ``grid``, (pairs,), computed for a few pairs per pass."""
     values: list[float] = []
     for start in range(0, len(grid.pairs), TABLES_IN_MEMORY):
         values += _concordances(grid, kind, grid.pairs[start : start + TABLES_IN_MEMORY])
@@ -295,5 +302,5 @@ def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -
 
 
 def _couple_count(counts: np.ndarray) -> np.ndarray:
-    """Return the number of couples among ``counts`` elements."""
+    """Return the number of couples c (c - 1) / 2 among c elements, for every count c."""
     return counts * (counts - 1) / 2

@@ -81,7 +81,9 @@ def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Se
 
 
 def _found_neighbor_count(exact: Nearest, indices: np.ndarray, n: int) -> int:
-    """Return how many of the k nearest places a search filled with a correct sample."""
+    """Return how many of the k nearest places of all rows a search filled with a correct sample.
+    ``exact``: the exact neighbours of the rows. ``indices``: (rows, k), the neighbours of the
+    search. ``n``: the number of samples."""
     ties, k = exact.ties, indices.shape[1]
     crowded = ties.crowded
     is_nearest, is_tied = np.zeros((2, len(indices), n), dtype=bool)
@@ -100,7 +102,7 @@ def _found_neighbor_count(exact: Nearest, indices: np.ndarray, n: int) -> int:
 def pair_recall(
     x: Representation, y: Representation, *, k: int, search: Search, metric: Affinity
 ) -> dict[str, float]:
-    """Return the diagnostic of a pair, "neighbor_recall": the lower recall of x and y."""
+    """Return {"neighbor_recall": the lower recall of x and y}, the diagnostic of a pair."""
     return {
         "neighbor_recall": min(
             mean_neighbor_recall(r, k=k, metric=metric, search=search) for r in (x, y)

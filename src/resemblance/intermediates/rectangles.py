@@ -59,8 +59,8 @@ class MatrixBlock(NamedTuple):
 
     @property
     def has_diagonal(self) -> bool:
-        """Whether the block contains diagonal entries: a square, or rows with all columns from a
-        column on."""
+        """Whether the block contains diagonal entries: a square, or rows with all columns up to
+        the last."""
         return self.is_square or self.columns.stop is None
 
     @property
@@ -78,8 +78,8 @@ _FORCED_BLOCKWISE: ContextVar[bool] = ContextVar("as_large", default=False)
 
 
 def force_blockwise(large: bool) -> AbstractContextManager[None]:
-    """Inside this context, if ``large``, compute blockwise even with few samples, to see the
-    intermediates of many samples."""
+    """Inside this context, if ``large``, :func:`is_blockwise` is true even with few samples, to
+    see the intermediates of many samples."""
     return context_value(_FORCED_BLOCKWISE, large)
 
 
@@ -91,8 +91,8 @@ def is_blockwise(x: Representation) -> bool:
 
 
 def upper_blocks(n: int) -> Iterator[MatrixBlock]:
-    """Yield the square blocks on the diagonal of an (n, n) matrix, and the blocks to their
-    right."""
+    """Yield the square blocks on the diagonal of an (n, n) matrix, and the blocks to their right,
+    which together cover the diagonal and all entries above."""
     for start in range(0, n, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, n)
         yield MatrixBlock(slice(start, stop), slice(start, stop))
@@ -136,8 +136,8 @@ def product_sum_rounding(d: int, array: Array) -> float:
 
 
 def squared_distance_function(points: Array, targets: Array | None = None) -> BlockFunction:
-    """Return a block function for squared Euclidean distances between rows of ``points``, or from
-    ``points`` to ``targets``; 0 on the diagonal.
+    """Return a block function for squared Euclidean distances between rows of ``points`` (n, d),
+    or from ``points`` to ``targets`` (m, d); without ``targets`` 0 on the diagonal.
 
     Rows that are equal up to rounding are at distance 0, not 1e-8. Distances come from inner
     products; distances that lost digits are computed again from differences.
@@ -175,15 +175,15 @@ def squared_distance_function(points: Array, targets: Array | None = None) -> Bl
 
 
 def distance_function(points: Array) -> BlockFunction:
-    """Return a block function for Euclidean distances between rows."""
+    """Return a block function for Euclidean distances between rows of ``points`` (n, d)."""
     squares = squared_distance_function(points)
     form = np.sqrt if isinstance(points, np.ndarray) else safe_sqrt  # no square is negative
     return lambda tile: form(squares(tile))
 
 
 class DissimilarPoints(NamedTuple):
-    """Unit rows or zero rows. Dissimilarities are 1 minus inner products, or half of the squared
-    distances between the chords."""
+    """Unit rows or zero rows, (n, d). Dissimilarities are 1 minus inner products, or half of the
+    squared distances between the chords if there are chords."""
 
     points: Array
     chords: Chords | None = None
@@ -205,7 +205,7 @@ def dissimilarity_function(x: DissimilarPoints) -> BlockFunction:
 
 def cosine_to_dissimilarity(cosines: Array) -> Array:
     """Return 1 minus the cosines, with values within rounding of 0 set to 0: rows in the same
-    direction are equal."""
+    direction are equal. A NumPy array is overwritten."""
     xp = namespace(cosines)
     is_plain = isinstance(cosines, np.ndarray)
     dissimilar = np.subtract(1, cosines, out=cosines) if is_plain else 1 - cosines
@@ -228,8 +228,8 @@ def _chord_dissimilarity_function(chords: Chords) -> BlockFunction:
 
 
 def dissimilar_points(x: Representation, kind: str) -> DissimilarPoints:
-    """Return the rows with inner products equal to the cosines or the correlations between
-    samples."""
+    """Return the rows with inner products equal to the cosines ("cosine") or the correlations over
+    features (any other ``kind``) between samples."""
     form = unit_rows if kind == "cosine" else standardized_rows
     rows = form(x)
     if records_gradient(rows) or x.origin:
@@ -244,7 +244,8 @@ def dissimilar_points(x: Representation, kind: str) -> DissimilarPoints:
 
 
 def diagonal_mask(block: Array) -> Array:
-    """Return a mask of the diagonal entries of a square block."""
+    """Return a boolean mask of the diagonal entries of a square block, in the shape of the
+    block."""
     index = namespace(block).arange(block.shape[0], device=device(block))
     return index[:, None] == index[None, :]
 
@@ -268,7 +269,7 @@ class ExactSum:
         self._sum, self._lost = np.zeros(shape), np.zeros(shape)
 
     def add(self, values: np.ndarray | float) -> None:
-        """Add values of the shape of the sum."""
+        """Add ``values``, an array in the shape of the sum, or a number."""
         total = self._sum + values
         part = total - self._sum
         self._lost = self._lost + (self._sum - (total - part)) + (values - part)
@@ -283,8 +284,8 @@ class ExactSum:
 def matrix_inner_products(
     matrices: list[BlockFunction], pairs: list[tuple[int, int]], n: int
 ) -> np.ndarray:
-    """Return the Frobenius inner products of symmetric matrices, for pairs of positions in the
-    list.
+    """Return the Frobenius inner products of symmetric (n, n) matrices, for pairs of positions in
+    ``matrices``, (pairs,).
 
     The inner product of a pair does not depend on the other pairs, to the last bit.
     """
@@ -301,8 +302,8 @@ def matrix_inner_products(
 def row_inner_products(
     matrices: Sequence[BlockFunction], pairs: Sequence[tuple[int, int]], n: int
 ) -> np.ndarray:
-    """Return the inner products of the rows of symmetric NumPy matrices, for pairs of positions in
-    the list, shape (pairs, n).
+    """Return the inner products of the same rows of two symmetric (n, n) NumPy matrices, for pairs
+    of positions in ``matrices``, shape (pairs, n).
 
     The inner products of a pair do not depend on the other pairs, to the last bit: BLAS multiplies
     two rows at a time, because the rounding of a larger matrix product depends on the shape.
@@ -334,7 +335,7 @@ class RunningMoments:
         self.low, self.high = np.inf, -np.inf
 
     def add(self, block: Array, weight: int) -> None:
-        """Add the entries of an array, ``weight`` times. The array is overwritten."""
+        """Add the entries of an array, counted ``weight`` times. The array is overwritten."""
         xp, size = namespace(block), weight * float(np.prod(block.shape))
         self.low = min(self.low, scalar(xp.min(block)))
         self.high = max(self.high, scalar(xp.max(block)))
@@ -359,8 +360,8 @@ class RunningMoments:
 
 
 class UniquePairs(NamedTuple):
-    """Representations, pairs of positions in ``representations``, and the number of the pair for
-    every row and column."""
+    """Distinct representations; pairs (i, j) of positions in ``representations``, i <= j; and
+    ``places``, (rows, columns), the position in ``pairs`` for every row and column."""
 
     representations: tuple[Representation, ...]
     pairs: list[tuple[int, int]]
@@ -372,14 +373,15 @@ class UniquePairs(NamedTuple):
         return self.representations[0].shape[0]
 
     def ends(self, numbers: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of the first and of the second representation of all pairs, given a
-        number per representation."""
+        """Return ``numbers`` of the first and of the second representation of every pair, (pairs,)
+        each. ``numbers``: a number per representation."""
         i, j = np.array(self.pairs).T
         return np.asarray(numbers)[i], np.asarray(numbers)[j]
 
 
 def all_row_column_pairs(xs: Sequence[Representation], ys: Sequence[Representation]) -> UniquePairs:
-    """Return all distinct pairs of rows and columns; (x, y) and (y, x) are one pair."""
+    """Return all distinct pairs of a row of ``xs`` and a column of ``ys``; (x, y) and (y, x) are
+    one pair."""
     representations = {id(r): r for r in (*xs, *ys)}
     index = {key: i for i, key in enumerate(representations)}
     places: dict[tuple[int, int], int] = {}
@@ -404,7 +406,8 @@ class CenteringTerms(NamedTuple):
 
 
 def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
-    r"""Return the centring terms of a symmetric matrix, from a single pass.
+    r"""Return the centring terms of a symmetric (n, n) matrix D, from a single pass. ``entries``:
+    computes blocks of D.
 
     .. math:: \lVert H D H \rVert^2 = \sum_{ij} (d_{ij} - \bar{d})^2 - 2 n \sum_i (\bar{d}_i -
         \bar{d})^2
@@ -425,8 +428,8 @@ def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
 def double_centered_entries(
     entries: BlockFunction, margins: CenteringTerms, prototype: Array
 ) -> BlockFunction:
-    """Return a block function for a symmetric matrix after double-centring, in the array library of
-    ``prototype``."""
+    """Return a block function for a symmetric matrix after double-centring, in the array library
+    of ``prototype``. ``entries``: blocks of the matrix; ``margins``: its centring terms."""
     means = as_array_like(margins.means, prototype)
 
     def centered(tile: MatrixBlock) -> Array:
@@ -467,12 +470,12 @@ def matrix_entry_vectors(
 def order_statistics(
     numbers: Callable[[], Iterator[np.ndarray]], count: int, places: tuple[int, int], top: float
 ) -> np.ndarray:
-    """Return the order statistics at two neighbouring places, from 0, of ``count`` numbers in 0 to
-    ``top``.
+    """Return the values at two neighbouring ``places``, from 0, of the sorted numbers, (2,).
 
-    Every pass narrows the interval around the two values, until the interval contains few numbers,
-    or only numbers equal up to rounding. The function needs memory for ``MAX_SORTED_VALUES``
-    numbers.
+    ``numbers()`` yields the ``count`` numbers, from 0 to ``top``, in vectors; the function calls
+    ``numbers`` once per pass. Every pass narrows the interval around the two values, until the
+    interval contains few numbers, or only numbers equal up to rounding. The function needs memory
+    for ``MAX_SORTED_VALUES`` numbers.
     """
     low, high, n_inside = 0.0, top, count
     while n_inside > MAX_SORTED_VALUES:
@@ -495,8 +498,8 @@ def order_statistics(
 def _narrow_interval(
     numbers: Callable[[], Iterator[np.ndarray]], places: tuple[int, int], low: float, high: float
 ) -> tuple[float, float, int]:
-    """Return a smaller interval around the order statistics at ``places``, and the count of numbers
-    inside."""
+    """Return an interval (low, high) inside ``low``..``high`` around the values at ``places``, and
+    the count of numbers inside."""
     counts = np.zeros(PARTS_PER_INTERVAL, dtype=np.int64)
     n_below = 0
     scale = PARTS_PER_INTERVAL / (high - low)

@@ -30,14 +30,16 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
 
 @cached("scalar")
 def largest_covariance(x: Representation) -> float:
-    """Return the largest absolute entry of the covariance in unit size: the divisor of the
-    covariance in the google/svcca code."""
+    """Return the largest absolute entry of the covariance of the centred points of Frobenius norm
+    1: the divisor of the covariance in the google/svcca code."""
     return float(np.abs(_unit_size_covariance(x)).max())
 
 
 @cached("d d")
 def inverse_root_covariance(x: Representation) -> np.ndarray:
-    """Return the symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
+    """Return the symmetric root of the pseudo-inverse of the covariance divided by
+    :func:`largest_covariance`, shape (d, d). Raises ``UndefinedError`` for a singular covariance.
+    """
     values, vectors = np.linalg.eigh(
         np.linalg.pinv(_unit_size_covariance(x) / largest_covariance(x))
     )

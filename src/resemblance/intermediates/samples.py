@@ -19,7 +19,8 @@ from .similarities import take_rows
 
 
 class SubsetDraw(NamedTuple):
-    """A random subset of the samples: its size, the seed, and the number of the trial."""
+    """A random subset of the samples: the number of samples in the subset, the seed, and the
+    number of the trial."""
 
     subsample: int
     seed: int
@@ -45,15 +46,14 @@ def subset_indices(n: int, subsample: int, seed: int, trial: int) -> np.ndarray:
 
 @cached("anew")
 def normalized_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
-    """Return the Euclidean distances within a subset, divided by their 0.9 quantile (diagonal
-    included), shape (sample, sample)."""
+    """Return the Euclidean distances within a subset of m samples, divided by their 0.9 quantile
+    (diagonal included), shape (m, m)."""
     return _normalized_subset_distances(x, draw)
 
 
 @cached("anew")
 def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
-    """Return :func:`normalized_distances` above the diagonal, row by row, shape (pairs of
-    samples,).
+    """Return :func:`normalized_distances` above the diagonal, row by row, shape (m (m - 1) / 2,).
 
     The cache does not keep the square matrix.
     """
@@ -113,7 +113,7 @@ def _spanning_length_of_subset(x: Representation, draw: SubsetDraw) -> float:
 
 def tree_length(*weights: np.ndarray) -> float:
     """Return the length of the minimum spanning tree of the elementwise minimum of distance
-    matrices.
+    matrices ``weights``, (n, n) each.
 
     Prim's algorithm on the full matrices takes O(n^2) time and O(n) additional memory. The sum is
     correctly rounded, so neither the order of the points nor ties change the length.

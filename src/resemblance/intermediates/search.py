@@ -50,7 +50,7 @@ MIN_SAMPLES_PER_CANDIDATE = 32
 
 def search_nearest(similarity: Similarity, k: int) -> Nearest:
     """Return the k nearest neighbours of every row, with the number of rows that single precision
-    left undecided (``redone``)."""
+    left undecided (``redone``, 0 without a search in single precision)."""
     if is_screening_worthwhile(similarity, k):
         return _screened_neighbors(similarity, k)
     n = similarity.points.shape[0]
@@ -61,8 +61,9 @@ def search_nearest(similarity: Similarity, k: int) -> Nearest:
 
 
 def nearest_by_full_comparison(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
-    """Return the k nearest neighbours of ``rows``, compared with all rows in the precision of the
-    data. Row numbers in the result are positions in ``rows``."""
+    """Return the k nearest neighbours of the samples ``rows`` among all samples, compared in the
+    precision of the data. Row numbers of the ties are positions in ``rows``; neighbours are sample
+    indices."""
     block, terms = similarity.to_others(rows), similarity.terms[rows]
     if isinstance(block, np.ndarray):
         return largest_with_ties(block, k, terms)
@@ -70,7 +71,8 @@ def nearest_by_full_comparison(rows: np.ndarray, similarity: Similarity, k: int)
 
 
 def is_screening_worthwhile(similarity: Similarity, k: int) -> bool:
-    """Return whether the shapes make single-precision candidates worthwhile."""
+    """Return whether candidates in single precision make a search for k neighbours faster: double
+    precision, and many samples per neighbour."""
     return has_bounded_error(similarity) and similarity.points.shape[
         0
     ] >= MIN_SAMPLES_PER_CANDIDATE * (k + EXTRA_CANDIDATES)
@@ -96,7 +98,7 @@ def _screen_all_rows(
     similarity: Similarity, k: int, min_certain: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of the k nearest neighbours of every row, (n, k), and the number of
-    certain neighbours, (n,), by :func:`_screen_rows`.
+    leading neighbours that are certain, (n,), by :func:`_screen_rows`.
 
     The function stops early, with 0 certain neighbours for the rows that follow, if fewer than half
     of the rows have ``min_certain`` certain neighbours, because of many ties or of clusters too
@@ -115,8 +117,8 @@ def _screen_all_rows(
 def fill_missing_neighbors(
     similarity: Similarity, indices: np.ndarray, certain: np.ndarray
 ) -> Nearest:
-    """Return the nearest neighbours of every row: ``indices`` where ``certain``, (n,), else the
-    result of a full search, written into ``indices``."""
+    """Return the nearest neighbours of every row: ``indices``, (n, k), where ``certain``, (n,),
+    else the result of a full search, written into ``indices``."""
     k = indices.shape[1]
     open_rows = np.flatnonzero(~certain)
     if not len(open_rows):
@@ -131,8 +133,8 @@ def fill_missing_neighbors(
 
 
 def stable_neighbors(similarity: Similarity, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest neighbours of every row, nearest first; and how many leading neighbours
-    have the same order in every search, without ties, shape (n,)."""
+    """Return the k nearest neighbours of every row, nearest first, (n, k); and how many leading
+    neighbours have the same order in every search, without ties, (n,)."""
     if has_bounded_error(similarity):
         indices, certain = _screen_all_rows(similarity, k, min_certain=k // 2)
         if 2 * np.count_nonzero(certain >= k // 2) >= len(indices):
@@ -147,8 +149,9 @@ def stable_neighbors(similarity: Similarity, k: int) -> tuple[np.ndarray, np.nda
 
 
 def _tie_rounding_gap(similarity: Similarity, terms: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the smallest gap between two values of a row that gives the same order in every
-    search."""
+    """Return, for every row, the smallest gap between two scores of the row that gives the same
+    order in every search, (rows,). ``terms``: the magnitudes of the rows, (rows,). ``values``: the
+    scores, (rows, candidates)."""
     # Squared lengths are at most 4 |x|^2 + 2 |t|, so the magnitude bounds all subtracted numbers.
     # 16 eps of the magnitude are the tolerance for ties, the rest twice the rounding of two values.
     magnitude, d = 10 * terms + 5 * np.abs(values).max(axis=1), similarity.points.shape[1]
@@ -156,7 +159,7 @@ def _tie_rounding_gap(similarity: Similarity, terms: np.ndarray, values: np.ndar
 
 
 def _single_precision_error(d: int) -> float:
-    """Return the bound c of the module's docstring, in single precision."""
+    """Return the bound c of the module's docstring for d features, in single precision."""
     return 0.51 * (d + 8) * float(SINGLE_PRECISION.eps)
 
 
@@ -175,8 +178,12 @@ def _single_precision_similarity(similarity: Similarity) -> Similarity:
 def _screen_rows(
     similarity: Similarity, approximation: Similarity, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest single-precision candidates of ``rows``, nearest first, and the number
-    of certain neighbours per row."""
+    """Return the k nearest single-precision candidates of the samples ``rows``, nearest first,
+    (rows, k), and the number of leading candidates that are certainly the nearest neighbours in
+    this order, (rows,).
+
+    ``approximation``: the scores of ``similarity`` in single precision.
+    """
     scores, xp = approximation.to_others(rows), namespace(approximation.points)
     columns = unordered_top_columns(scores, k + EXTRA_CANDIDATES)
     smallest = to_numpy(xp.min(xp.take_along_axis(scores, columns, axis=1), axis=1))

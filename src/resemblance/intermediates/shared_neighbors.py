@@ -25,8 +25,8 @@ NeighborhoodScore = Callable[[Nearest, Nearest], float]
 def normalized_overlap(
     score: NeighborhoodScore, x: Representation, y: Representation, search: NeighborSearch
 ) -> float:
-    """Return the score of two neighbourhoods divided by the geometric mean of their self-scores,
-    which are 1 without ties."""
+    """Return ``score`` of the neighbourhoods of x and y, divided by the geometric mean of the
+    scores of x with x and of y with y, which are 1 without ties; at most 1."""
     a, b = (nearest(r, *search) for r in (x, y))
     return min(1.0, score(a, b) / self_overlap(score, x, y, search))
 
@@ -34,7 +34,7 @@ def normalized_overlap(
 def self_overlap(
     score: NeighborhoodScore, x: Representation, y: Representation, search: NeighborSearch
 ) -> float:
-    """Return the geometric mean of the self-scores of two representations: the largest score that
+    """Return the geometric mean of ``score`` of x with x and of y with y: the largest score that
     ties allow."""
     # The root of a square is exact, so the overlap of X with itself is exactly 1.
     return math.sqrt(_self_score(x, score, search) * _self_score(y, score, search))
@@ -47,8 +47,8 @@ def _self_score(x: Representation, score: NeighborhoodScore, search: NeighborSea
 
 
 def common_neighbor_weights(a: Nearest, b: Nearest) -> np.ndarray:
-    """Return the total weight of the common neighbours of every sample, shape (n,). The weight of a
-    common neighbour is the product of the weights in x and y."""
+    """Return the total weight of the common neighbours of every sample, shape (n,). The weight of
+    a common neighbour is the product of the weights in a and b."""
     n, k = a.listed.shape
     # All rows at once, unless many samples tie.
     height = max(1, MAX_COMPARED_ENTRIES // (k + _max_tied_samples(a, b)))
@@ -72,7 +72,8 @@ def _common_weights_of_block(a: Nearest, b: Nearest, n: int) -> np.ndarray:
 
 
 def nearest_of_row_range(neighbors: Nearest, start: int, stop: int) -> Nearest:
-    """Return the neighbours of a range of rows, numbered from 0."""
+    """Return the neighbours of the rows ``start`` to ``stop``, rows numbered from 0; neighbours
+    keep their indices."""
     ties = neighbors.ties
     first, last = np.searchsorted(ties.rows, (start, stop))
     members = ties.members[ties.starts[first] : ties.starts[last]]
@@ -84,12 +85,12 @@ def nearest_of_row_range(neighbors: Nearest, start: int, stop: int) -> Nearest:
 
 
 def _max_tied_samples(a: Nearest, b: Nearest) -> int:
-    """Return the largest number of samples that tie in a row."""
+    """Return the largest number of samples that tie in a row of a or of b."""
     return int(max(neighbors.ties.sizes.max(initial=0) for neighbors in (a, b)))
 
 
 def mean_common_share(a: Nearest, b: Nearest) -> float:
-    """Return the mean share of common neighbours among the k nearest, over the samples."""
+    """Return the mean over the samples of the weight of common neighbours, divided by k."""
     return float(common_neighbor_weights(a, b).sum() / a.listed.size)
 
 
@@ -103,15 +104,16 @@ class CommonNeighbors(NamedTuple):
 
 
 def rows_with_ties(a: Nearest, b: Nearest) -> np.ndarray:
-    """Return the rows with equally near neighbours in x or in y."""
+    """Return the sorted rows with equally near neighbours in a or in b."""
     return np.union1d(a.ties.rows, b.ties.rows)
 
 
 def common_neighbors_by_blocks(
     a: Nearest, b: Nearest, rows: np.ndarray
 ) -> Iterator[tuple[slice, CommonNeighbors]]:
-    """Yield the common neighbours of ``rows`` in blocks, each with the slice of ``rows``. Blocks
-    are small enough for memory and for tables of k by k places."""
+    """Yield, for blocks of ``rows``, the slice of ``rows`` and the common neighbours; ``row`` of
+    the common neighbours counts within the block. Blocks are small enough for memory and for tables
+    of k by k places."""
     for start, stop in row_blocks(
         len(rows),
         max(1, MAX_COMPARED_ENTRIES // (a.listed.shape[1] ** 2 + _max_tied_samples(a, b))),
@@ -120,7 +122,7 @@ def common_neighbors_by_blocks(
 
 
 def find_common_neighbors(a: Nearest, b: Nearest, rows: np.ndarray) -> CommonNeighbors:
-    """Return the common neighbours of ``rows``, with their weights."""
+    """Return the common neighbours of the samples ``rows`` in a and b, with their weights."""
     (keys, first, left), (other_keys, second, right) = (
         _group_members(neighbors, rows) for neighbors in (a, b)
     )
@@ -152,8 +154,8 @@ def _group_members(
 
 
 def group_starts(neighbors: Nearest, rows: np.ndarray) -> np.ndarray:
-    """Return the first place, from 0, of the group of equally near samples at every place, shape
-    (len(rows), k)."""
+    """Return, for every place in the neighbour lists of the samples ``rows``, the first place,
+    from 0, of the group of equally near samples, shape (rows, k)."""
     starts = np.tile(np.arange(neighbors.listed.shape[1]), (len(rows), 1))
     _, tie_rows, row_positions = np.intersect1d(
         neighbors.ties.rows, rows, assume_unique=True, return_indices=True
@@ -163,21 +165,22 @@ def group_starts(neighbors: Nearest, rows: np.ndarray) -> np.ndarray:
 
 
 def group_lengths(starts: np.ndarray) -> np.ndarray:
-    """Return the number of places in the group at every place, shape of ``starts``."""
+    """Return the number of places in the group of every place, in the shape of ``starts``, (rows,
+    k), the first place of the group."""
     indices = (np.arange(len(starts))[:, None] * starts.shape[1] + starts).ravel()
     return np.bincount(indices, minlength=starts.size)[indices].reshape(starts.shape)
 
 
 def common_weight_table(common: CommonNeighbors, rows: int, k: int) -> np.ndarray:
-    """Return the total weight of the common neighbours by the first places of their groups in x and
-    in y, shape (rows, k, k)."""
+    """Return, for every row, a table with the total weight of the common neighbours whose group
+    begins at place p in x and at place q in y, shape (rows, k, k). ``rows``: the number of rows."""
     indices = (common.row * k + common.first) * k + common.second
     return np.bincount(indices, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
 
 
 def ranks_of_neighbors(x: Representation, neighbors: Nearest, metric: NeighborMetric) -> np.ndarray:
-    """Return the ranks in x, from 1 for the nearest to n - 1, of the neighbours at every place,
-    shape (n, k).
+    """Return the ranks in x, from 1 for the nearest sample to n - 1, of the samples in the lists
+    ``neighbors``, shape (n, k).
 
     Equally near samples share their mean rank. Places with tied neighbours have the mean rank of
     all tied samples.
@@ -197,8 +200,8 @@ def ranks_of_neighbors(x: Representation, neighbors: Nearest, metric: NeighborMe
 
 
 def rank_matrix(x: Representation, metric: NeighborMetric) -> np.ndarray:
-    """Return the rank in x of every other sample for every sample, as in
-    :func:`ranks_of_neighbors`, 0 on the diagonal, shape (n, n)."""
+    """Return the rank of sample j (column) as a neighbour of sample i (row) in x, from 1 for the
+    nearest, 0 on the diagonal, shape (n, n); equally near samples share their mean rank."""
     similarity, n = neighbor_similarity(x, metric), x.shape[0]
     ranks = np.zeros((n, n))
     for start, stop in row_blocks(n):
@@ -210,10 +213,11 @@ def rank_matrix(x: Representation, metric: NeighborMetric) -> np.ndarray:
 
 
 def _tie_averaged_ranks(block: Array, indices: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Return the ranks of the entries at ``indices`` among all entries of the row, largest first;
-    entries equal up to rounding share their mean rank.
+    """Return the ranks, from 1, of the entries of ``block`` at ``indices``, (rows, k), among all
+    entries of the row, largest first; entries equal up to rounding share their mean rank.
 
-    The function counts for all rows a place at a time, so only the counts leave the device.
+    ``terms``: magnitude of the numbers subtracted to compute a row, (rows,). The function counts
+    for all rows a place at a time, so only the counts leave the device.
     """
     xp = namespace(block)
     values = xp.take_along_axis(block, xp.asarray(indices, device=device(block)), axis=1)
@@ -230,7 +234,8 @@ def _tie_averaged_ranks(block: Array, indices: np.ndarray, terms: np.ndarray) ->
 
 
 def _ranks_by_sorting(entries: Array, indices: np.ndarray, terms: float) -> np.ndarray:
-    """Return the ranks of many entries of a row, by sorting the row."""
+    """Return :func:`_tie_averaged_ranks` of many entries of a single row, (len(indices),), by
+    sorting the row. ``terms``: the magnitude of the row."""
     xp = namespace(entries)
     sorted_entries = xp.sort(entries)
     values = xp.take(entries, xp.asarray(indices, device=device(entries)))
@@ -246,10 +251,10 @@ def mean_product_of_draws(
 ) -> np.ndarray:
     """Return, per row, the mean product of numbers from 0 to 1 drawn without replacement.
 
-    ``n_drawn`` of the ``total`` numbers of a row are drawn; ``values`` lists the numbers other than
-    1, ``rows`` their rows. The mean is exact. The mean over subsets of size m of the first r
-    numbers is (r - m) / r times the mean over subsets of size m of the first r - 1, plus m / r
-    times the r-th number times the mean over subsets of size m - 1 of the first r - 1.
+    ``n_drawn`` of the ``total`` numbers of a row are drawn, (rows,) each; ``values`` lists the
+    numbers other than 1, ``rows`` their rows. The mean is exact. The mean over subsets of size m of
+    the first r numbers is (r - m) / r times the mean over subsets of size m of the first r - 1,
+    plus m / r times the r-th number times the mean over subsets of size m - 1 of the first r - 1.
     """
     n_zero = np.bincount(rows[values == 0], minlength=len(total))
     draws = np.arange(n_drawn.max(initial=1))
@@ -270,8 +275,8 @@ def mean_product_of_draws(
 def _mean_product_of_fractions(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, n_drawn: np.ndarray
 ) -> np.ndarray:
-    """Return the mean product for numbers above 0: the mean over the count of drawn numbers below
-    1, and over the subsets of that size."""
+    """Return :func:`mean_product_of_draws` for numbers above 0: the mean over the count of drawn
+    numbers below 1, and over the subsets of that size."""
     from scipy.stats import hypergeom  # a slow import: as long as the rest of the library
 
     counts = np.bincount(rows, minlength=len(total))

@@ -71,14 +71,15 @@ class Similarity(NamedTuple):
     gram: np.ndarray | None = None
 
     def to_others(self, rows: np.ndarray) -> Array:
-        """Return the scores of ``rows`` with all rows, minus infinity for a row with itself, shape
-        (len(rows), n)."""
+        """Return the scores of the samples ``rows`` with all samples, minus infinity for a sample
+        with itself, shape (rows, n)."""
         if self.gram is not None and self.squares is not None:
             return mask_own_columns(2 * self.gram[rows] - self.squares, rows)
         return mask_own_columns(self._of_all(take_rows(self.points, rows)), rows)
 
     def to_listed(self, rows: np.ndarray, indices: Array) -> np.ndarray:
-        """Return the scores of ``rows`` with the samples in ``indices``, shape of ``indices``."""
+        """Return the scores of the samples ``rows`` with the samples in ``indices``, (rows, m), in
+        the shape of ``indices``."""
         if self.gram is None:
             values = products_with_listed(self.points, rows, indices, self.targets)
         else:
@@ -134,7 +135,8 @@ def has_narrow_directions(x: Representation) -> bool:
 
 
 def precise_unit_rows(x: Representation) -> Array:
-    """Return the rows scaled to unit length, in double precision where cosines lose digits."""
+    """Return the rows scaled to unit length, (n, d), in double precision where cosines lose
+    digits."""
     return detach(unit_rows(to_double_precision(x) if has_narrow_directions(x) else x))
 
 
@@ -155,8 +157,9 @@ def _chord_similarity(x: Representation) -> Similarity:
 def products_with_listed(
     points: Array, rows: np.ndarray, indices: Array, targets: Array | None = None
 ) -> np.ndarray:
-    """Return the inner products of ``rows`` of ``points`` with the rows of ``targets`` (default
-    ``points``) in ``indices``, shape of ``indices``."""
+    """Return the inner products of ``points[row]`` with the rows of ``targets`` (default
+    ``points``) that ``indices`` lists for the row, (rows, m). ``rows``: (rows,), ``indices``:
+    (rows, m)."""
     xp, width = namespace(points), indices.shape[1] * points.shape[1]
     parts = []
     for start, stop in gathering_row_ranges(len(rows), width):
@@ -167,8 +170,8 @@ def products_with_listed(
 
 
 def squared_distances_to_listed(points: Array, indices: np.ndarray) -> np.ndarray:
-    """Return the squared distances between every row and the rows in ``indices``, computed from
-    differences, shape of ``indices``."""
+    """Return the squared distances between every row of ``points`` and the rows in ``indices``,
+    (n, m), computed from differences, in the shape of ``indices``."""
     xp, parts = namespace(points), []
     for start, stop in gathering_row_ranges(indices.shape[0], indices.shape[1] * points.shape[1]):
         difference = take_listed(points, indices[start:stop]) - points[start:stop, None, :]
@@ -203,7 +206,7 @@ def distances_to_listed(x: Representation, indices: np.ndarray) -> tuple[np.ndar
 
 
 def take_rows(points: Array, rows: np.ndarray) -> Array:
-    """Return the given rows of an array of any library."""
+    """Return ``points[rows]`` for an array of any library."""
     return namespace(points).take(points, _row_index_array(rows, points), axis=0)
 
 
@@ -222,8 +225,8 @@ def _row_index_array(rows: Array, points: Array) -> Array:
 
 
 def mask_own_columns(block: Array, rows: np.ndarray) -> Array:
-    """Return a block of scores with minus infinity where a row meets itself. The block is
-    overwritten where the library allows."""
+    """Return scores (rows, n) with minus infinity where a sample meets itself: in row i, at column
+    ``rows[i]``. The block is overwritten where the library allows."""
     xp = namespace(block)
     if isinstance(block, np.ndarray) or is_torch(block):
         block[xp.arange(len(rows), device=device(block)), _row_index_array(rows, block)] = -math.inf
@@ -240,7 +243,8 @@ def cosines_to_listed(x: Representation, indices: np.ndarray) -> np.ndarray:
 
 
 def cosines_of_pairs(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the cosine similarities in x between pairs of samples."""
+    """Return the cosine similarities in x between the samples ``first`` and ``second``, pair by
+    pair, (pairs,)."""
     rows = detach(unit_rows(x))
     parts = [
         x.xp.vecdot(take_rows(rows, first[start:stop]), take_rows(rows, second[start:stop]))
@@ -252,7 +256,8 @@ def cosines_of_pairs(x: Representation, first: np.ndarray, second: np.ndarray) -
 def cosine_distances_of_pairs(
     x: Representation, first: np.ndarray, second: np.ndarray
 ) -> np.ndarray:
-    """Return 1 minus the cosine similarities in x between pairs of samples.
+    """Return 1 minus the cosine similarities in x between the samples ``first`` and ``second``,
+    pair by pair, (pairs,).
 
     Rows in nearly the same direction have half of the squared distance between the unit rows, which
     keeps the digits that cosines close to 1 lose. Rows in the same direction up to rounding have
@@ -271,7 +276,8 @@ def cosine_distances_of_pairs(
 
 
 def require_distinct_samples(x: Representation) -> None:
-    """Raise ``UndefinedError`` when no sample is nearer than another."""
+    """Raise ``UndefinedError`` when no sample of x is nearer than another: all rows are equal, or
+    differ by less than rounding."""
     if scalar(size(x)) == 0:
         raise UndefinedError(
             f"{representation_title(x)} is constant (all its rows are equal): no sample has "

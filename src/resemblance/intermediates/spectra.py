@@ -72,8 +72,9 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
 
 
 def _require_spread_around_mean(x: Representation, tolerance: float, centered: bool) -> None:
-    """Raise ``UndefinedError`` where the mean row of uncentred points hides the differences between
-    the samples: only the direction of the mean row would remain."""
+    """Raise ``UndefinedError`` where the mean row of uncentred points hides the differences
+    between the samples: only the direction of the mean row would remain. ``tolerance``: the
+    smallest singular value that counts."""
     if centered or x.origin or x.signed or not (spread := scalar(size(x))):
         return
     if spread / scalar(uncentered_norm(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
@@ -97,6 +98,7 @@ def require_derivative(singular: Array, title: str) -> None:
     """Raise :class:`UndefinedError` where singular vectors have no derivative, because singular
     values are equal or zero.
 
+    ``singular``: the singular values, largest first. ``title``: the matrix, for the error.
     Functions of the vectors then have a value, but PyTorch and JAX give NaN for the gradient.
     """
     gaps = -np.diff(to_numpy(singular), append=0)
@@ -118,8 +120,8 @@ def principal_directions(x: Representation) -> Decomposition:
 
 @cached("n k")
 def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
-    """Return an orthonormal basis of the column space: the basis of the decomposition, or a
-    differentiable basis if gradients must pass.
+    """Return an orthonormal basis (n, rank) of the column space: the basis of the decomposition,
+    or a differentiable basis if gradients must pass.
 
     The derivative of singular vectors is infinite where singular values coincide (whitened data);
     the derivative of the space is finite. With gradients, the basis comes from a QR factorisation
@@ -175,9 +177,9 @@ def smallest_singular(x: Representation) -> float:
 
 @cached("k", "scalar")
 def unspanned_direction(x: Representation) -> tuple[Array, Array]:
-    """Return the unit vector that the uncentred columns do not span, within the span of the centred
-    columns and the constant vector: its coordinates in the basis of the centred columns, and its
-    coordinate along the constant vector.
+    """Return the unit vector that the uncentred columns do not span, within the span of the
+    centred columns and the constant vector: its coordinates in the basis of the centred columns,
+    (d,), and its coordinate along the constant vector, a 0-d array.
 
     With U S V' the decomposition and m the mean row, the columns are U S V' + 1 m'. The d centred
     columns and the constant span d + 1 directions, the uncentred columns only d.
@@ -266,13 +268,15 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
 
 @cached("scalar")
 def direction_flatness(x: Representation) -> float:
-    """Return the flatness of the uncentred unit rows, relative to n directions."""
+    """Return the flatness of the uncentred unit rows, the sum of the singular values of the unit
+    rows divided by n, from 0 to 1."""
     return _trace_of_root(reduced_unit_rows(x)) / x.n_samples
 
 
 @cached("scalar", "scalar")
 def root_flatness_bounds(x: Representation) -> tuple[float, float]:
-    """Return a lower and an upper bound of :func:`root_flatness`, from two matrix products.
+    """Return a lower and an upper bound of :func:`root_flatness` for ``alpha`` 1, from two matrix
+    products.
 
     The flatness is a multiple of the mean root of the eigenvalues of the Gram matrix. The traces of
     the first four powers of the matrix are the moments of the eigenvalues. Odd derivatives of the
@@ -306,21 +310,22 @@ def root_flatness_bounds(x: Representation) -> tuple[float, float]:
 
 
 def _gauss_mean_root(diagonal: list[float], squares: list[float]) -> float:
-    """Return the mean root by the Gauss rule of a Jacobi matrix, from the diagonal and the squared
-    entries beside the diagonal."""
+    """Return the mean of the square root by the Gauss rule of a tridiagonal Jacobi matrix, from
+    its ``diagonal`` and the ``squares`` of its entries beside the diagonal."""
     sides = np.sqrt(squares)
     nodes, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(sides, 1) + np.diag(sides, -1))
     return float(vectors[0] ** 2 @ np.sqrt(np.maximum(nodes, 0)))
 
 
 def _trace_of_root(points: Array) -> float:
-    """Return the sum of the singular values, from the eigenvalues of the smaller matrix of inner
-    products."""
+    """Return the sum of the singular values of ``points`` (n, d), from the eigenvalues of the
+    smaller matrix of inner products."""
     xp = namespace(points)
     return scalar(xp.sum(safe_sqrt(xp.linalg.eigvalsh(_smaller_products(points)))))
 
 
 def _smaller_products(points: Array) -> Array:
-    """Return the inner products of the columns, or of the rows if there are fewer rows."""
+    """Return the inner products of the columns of ``points``, or of the rows if there are no more
+    rows than columns."""
     transposed = namespace(points).matrix_transpose(points)
     return transposed @ points if points.shape[1] < points.shape[0] else points @ transposed

@@ -56,7 +56,7 @@ def mean_row_norm_difference(x: Representation, y: Representation) -> Array:
 
 
 def _mean_shift(x: Representation, width: int) -> Array:
-    """Return the mean row minus the first row, padded with zeros to ``width``."""
+    """Return the mean row minus the first row, padded with zeros to (``width``,)."""
     return pad_row_with_zeros(x.xp.mean(x.array - x.array[:1, :], axis=0), width)
 
 
@@ -94,8 +94,9 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
 
 
 def _raw_points(x: Representation) -> tuple[Array, Array]:
-    """Return the points in unit size, and the factor that turns their squared distances into 2 d^2.
-    The factor is capped to stay finite; a larger factor changes nothing."""
+    """Return the points in unit size, and the factor c with c times their squared distance = 2 d^2
+    for distances d in the data. The factor is capped to stay finite; a larger factor changes
+    nothing."""
     length = size(x)
     if scalar(length) == 0:
         return centered(x), length
@@ -113,8 +114,8 @@ def _log_sum_exp(exponents: Array) -> Array:
 def random_projections(
     x: Representation, y: Representation, projections: int, seed: int
 ) -> tuple[Array, Array]:
-    """Return the samples of x and y projected on random unit vectors, sorted per direction, shape
-    (n, projections).
+    """Return the samples of x and of y projected on the same random unit vectors, sorted per
+    direction, (n, projections) each.
 
     The first row of x is the origin, so that a common offset costs no digits.
     """
@@ -125,7 +126,7 @@ def random_projections(
 
 
 def pad_row_with_zeros(row: Array, width: int) -> Array:
-    """Return a row padded with zeros to ``width``."""
+    """Return a new row (width,): ``row`` followed by zeros."""
     xp, missing = namespace(row), width - row.shape[0]
     return xp.concat([row, xp.zeros(missing, dtype=row.dtype, device=device(row))])
 
@@ -144,8 +145,8 @@ def sorted_projections(x: Representation, projections: int, seed: int) -> Array:
 
 
 def padded_spectra(x: Representation, y: Representation) -> tuple[Array, Array]:
-    """Return the singular values of x and y, the shorter list padded with zeros; squares sum to
-    1."""
+    """Return the singular values of the centred x and y, largest first, the shorter list padded
+    with zeros; the squares of a list sum to 1."""
     s, t = decomposition(x).singular, decomposition(y).singular
     length = max(s.shape[0], t.shape[0])
     return _append_zeros(s, length), _append_zeros(t, length)

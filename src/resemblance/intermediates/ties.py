@@ -46,22 +46,25 @@ class Ties(NamedTuple):
 
     @property
     def certain(self) -> np.ndarray:
-        """The number of samples nearer than the k-th nearest, per row."""
+        """The number of samples nearer than the k-th nearest, for every row in ``rows``: (m,)."""
         return self.begins[:, -1]
 
     @property
     def sizes(self) -> np.ndarray:
-        """The number of samples as near as the k-th nearest, per row."""
+        """The number of samples as near as the k-th nearest, which counts too, for every row in
+        ``rows``: (m,)."""
         return np.diff(self.starts)
 
     @property
     def weights(self) -> np.ndarray:
-        """The neighbour weight of every tied sample, per row."""
+        """The neighbour weight p / t of every sample as near as the k-th nearest, for every row in
+        ``rows``: (m,)."""
         return (self.begins.shape[1] - self.certain) / self.sizes
 
     @property
     def crowded(self) -> np.ndarray:
-        """Whether more samples tie than there are places, per row."""
+        """Whether more samples tie with the k-th nearest than there are places, for every row in
+        ``rows``: (m,)."""
         return np.asarray(self.sizes > self.begins.shape[1] - self.certain)
 
 
@@ -82,7 +85,8 @@ def empty_ties(k: int) -> Ties:
 
 
 def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
-    """Concatenate blocks of rows; rows are numbered over all blocks, and ``redone`` is 0."""
+    """Return the neighbours of consecutive blocks of rows as one; rows are numbered over all
+    blocks, and ``redone`` is 0."""
     indices, ties, _ = zip(*blocks)
     firsts = np.cumsum([0] + [len(block) for block in indices])
     counts = np.concatenate([part.sizes for part in ties])
@@ -98,11 +102,12 @@ def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
 
 
 def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
-    """Return the columns of the k largest entries of every row, with ties up to rounding.
+    """Return the columns of the k largest entries of every row of ``block``, (rows, k), with ties
+    up to rounding.
 
-    ``terms``: magnitude of the numbers subtracted to compute a row, if larger than the entries.
-    Without a tolerance, rounding would order the many equal similarities of binary, categorical or
-    duplicated data.
+    ``terms``: magnitude of the numbers subtracted to compute a row, if larger than the entries,
+    (rows,). Without a tolerance, rounding would order the many equal similarities of binary,
+    categorical or duplicated data.
     """
     columns = unordered_top_columns(block, k)
     level, rounding = _smallest_of_largest(take_in_rows(block, columns), terms)
@@ -132,8 +137,9 @@ def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0
 def largest_listed_with_ties(
     indices: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray
 ) -> Nearest:
-    """Return :func:`largest_with_ties` for the values of listed samples, in order of index per
-    row."""
+    """Return the k samples with the largest values of every row, with ties as in
+    :func:`largest_with_ties`. ``indices``: (rows, m), samples in ascending order; ``values``:
+    (rows, m), their values."""
     columns, ties, _ = largest_with_ties(values, k, terms)
     members = indices[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
     return Nearest(take_in_rows(indices, columns), ties._replace(members=members))
@@ -161,8 +167,8 @@ def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Near
 def _smallest_of_largest(
     values: np.ndarray, terms: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest of the k largest entries of every row, and the rounding error of the
-    entries."""
+    """Return the smallest entry of every row of ``values``, (rows,), the k largest entries of a
+    row; and the rounding error of the entries, (rows,)."""
     rounding = (
         TIE_EPSILONS * np.finfo(values.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
     )
@@ -209,8 +215,9 @@ def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
 def _select_with_ties(
     entries: np.ndarray, k: int, level: float, rounding: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the k largest entries of a row, the starts of their groups, and all entries equal to
-    the k-th largest, ``level``."""
+    """Return, for a row of ``entries``: the columns of the k largest entries, (k,); the first
+    place of the group of equal entries at every place, (k,); and the columns of all entries equal
+    to ``level``, the k-th largest, up to ``rounding``."""
     is_larger = entries > level + rounding
     larger_columns = np.flatnonzero(is_larger)
     equal_columns = np.flatnonzero((entries >= level - rounding) & ~is_larger)
@@ -225,10 +232,11 @@ def _select_with_ties(
 
 
 def _descending_order(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions that sort every row, largest first; values equal up to rounding keep
-    their order.
+    """Return the positions that sort every row of ``values``, (rows, m), largest first; values
+    equal up to ``rounding``, (rows,), keep their order.
 
-    The function also returns, for every place, the first place of the group of equal values.
+    The function also returns, for every place, the first place of the group of equal values, (rows,
+    m).
     """
     order = np.argsort(-values, axis=1, kind="stable")
     sorted_values = take_in_rows(values, order)
