@@ -154,7 +154,8 @@ def error_consistency(
 
 def _check_orders(outputs: Mapping[str, Any], **labels: Any) -> None:
     """Raise ``ValueError`` if ids or an index show that outputs and labels differ in samples or in
-    the order of samples."""
+    the order of samples. ``labels``: label vectors by the name of the parameter; None is ignored.
+    """
     orders = {f"{role}=": sample_order(values, role) for role, values in labels.items()}
     for name, x in outputs.items():
         is_vector = len(getattr(x, "shape", np.shape(x))) == 1
@@ -165,7 +166,8 @@ def _check_orders(outputs: Mapping[str, Any], **labels: Any) -> None:
 
 
 def _class_vector(values: Any, role: str) -> np.ndarray:
-    """Return labels or decisions of any library as an array of classes, (n,).
+    """Return labels or decisions of any library as a NumPy array of classes, (n,). ``role``: the
+    name in errors.
 
     Raises ``ValueError`` for missing classes, and for classes of several types.
     """
@@ -175,7 +177,12 @@ def _class_vector(values: Any, role: str) -> np.ndarray:
 
 
 def _decisions(name: str, x: Any, labels: np.ndarray) -> np.ndarray:
-    """Return the decided classes (n,), of the kind of the labels."""
+    """Return the decided classes (n,) of classifier ``name``: the decisions ``x`` (n,), or the
+    column with the largest output of ``x`` (n, classes).
+
+    Raises ``ValueError`` unless the classes are of the kind of ``labels`` (n,), and for another
+    number of samples.
+    """
     shape = tuple(getattr(x, "shape", np.shape(x)))
     if len(shape) == 1:
         classes = _class_vector(x, repr(name))
@@ -212,7 +219,9 @@ def _consistency_of_pairs(
     confidence_level: float,
     seed: int,
 ) -> ErrorConsistency:
-    """Return the error consistency of the columns of ``is_correct`` (n, classifiers)."""
+    """Return the error consistency of all pairs of columns of ``is_correct``, booleans (n,
+    classifiers). ``blocks``: (n,), the number of the block of every sample, drawn as wholes; None
+    for single samples."""
     n, tail = len(is_correct), (1 - confidence_level) / 2
     patterns, pattern_of_sample = np.unique(is_correct, axis=0, return_inverse=True)
     counts = np.bincount(pattern_of_sample.ravel())
@@ -255,7 +264,9 @@ def _drawn_patterns(
     """Return how often each pattern of right and wrong is in each bootstrap sample, (draws,
     patterns).
 
-    A bootstrap over samples is a multinomial draw of patterns.
+    ``pattern_of_sample``: (n,), the number of the pattern. ``counts``: (patterns,), how often each
+    pattern occurs. ``blocks``: (n,), block numbers, or None. A bootstrap over samples is a
+    multinomial draw of patterns.
     """
     n = len(pattern_of_sample)
     if blocks is None:

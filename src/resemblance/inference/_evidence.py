@@ -191,7 +191,8 @@ def evidence_from_comparison(
 
 
 def _check_measures_have_moments(measures: Iterable[Measure], design: Design) -> None:
-    """Raise ``ValueError`` if a measure has no exact moments of the null distribution."""
+    """Raise ``ValueError`` if a measure has no exact moments of the null distribution under the
+    design."""
     if specs := [m.spec for m in measures if not has_exact_moments(m, design)]:
         raise ValueError(
             f"evidence: no exact moments of the null distribution of {', '.join(specs)} with "
@@ -207,7 +208,8 @@ def _evidence_inputs(
 
 
 def _with_folds_of_labels(m: Measure, x: Representation, labels: Any) -> Measure:
-    """Return a measure whose own folds keep equal labels together, by default repeated ids of x.
+    """Return the measure with its number of folds replaced by rows of folds, which keep samples
+    with equal ``labels`` (by default repeated ids of x) together; other measures unchanged.
 
     A number of folds becomes rows, because a part of the samples must keep the folds.
     """
@@ -240,8 +242,9 @@ def _compute_evidence(
     use_moments: bool,
     scores: Comparison | ComparisonInputs,
 ) -> Evidence:
-    """Compute the null distributions and the intervals of scores. If ``scores`` are inputs of a
-    comparison, the function computes the scores first."""
+    """Compute the null distributions and the intervals of scores, and return the evidence without
+    inputs. If ``scores`` are inputs of a comparison, the function computes the scores first.
+    ``use_moments``: whether exact moments may replace permutations."""
     intermediates = representation_cache_bytes(tuple(measures), layout.n, layout.widest) * len(
         layout.all
     )

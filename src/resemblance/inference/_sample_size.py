@@ -116,5 +116,6 @@ def _check_sample_size_options(
 
 
 def _ceil_with_rounding(number: float) -> int:
-    """Round up to a whole number, but ignore a relative excess of 1e-12 from rounding errors."""
+    """Return ``number`` rounded up to a whole number; a relative excess of 1e-12 from rounding
+    errors is ignored."""
     return math.ceil(number * (1 - 1e-12))

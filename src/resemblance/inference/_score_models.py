@@ -207,8 +207,9 @@ class ModelScores(SubjectScores):
         return np.where(errors > MIN_RELATIVE_SPREAD * np.abs(self.values).max(), errors, 0.0)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return one-sided p-values of contrasts above 0; 1/2 for values with an error of 0, which
-        give no evidence."""
+        """Return one-sided p-values of ``values``, contrasts of the means, above 0, (contrasts,);
+        1/2 for values with an error of 0, which give no evidence. ``contrasts``: the weights of the
+        means, (contrasts, models)."""
         from scipy.special import stdtr
 
         errors = self._errors(contrasts)
@@ -398,10 +399,12 @@ def _summarize_score_tables(
     count: int,
     score: ModelScore,
 ) -> ModelScores:
-    """Return means, errors and intervals of score tables, (1 + stimuli, subjects, models).
+    """Return means, errors and intervals of score tables, (1 + stimuli, subjects, models): the
+    scores on all stimuli, then without each stimulus.
 
-    ``upper``: the upper ceiling, None without a ceiling. With a ceiling, the last model of the
-    tables is the lower ceiling. ``count``: the number of stimuli or blocks.
+    ``rows``: the subjects. ``models``: the names of the models. ``upper``: the upper ceiling, None
+    without a ceiling. With a ceiling, the tables have a last column more than ``models``, the lower
+    ceiling. ``count``: the number of stimuli or blocks.
     """
     from scipy.special import stdtrit
 
@@ -438,7 +441,7 @@ def _summarize_score_tables(
 
 
 def _has_zero_chance_level(measure: Measure) -> bool:
-    """Return whether unrelated representations are known to score 0 on average."""
+    """Return whether unrelated representations are known to score 0 on average by the measure."""
     if getattr(measure.chance, "func", None) is constant_zero:  # the claim, with its parameters
         return True
     if measure.name == "rsa":
@@ -449,8 +452,8 @@ def _has_zero_chance_level(measure: Measure) -> bool:
 def _jackknife_values(
     measure: Measure, x: Representation, y: Representation, groups: np.ndarray | None
 ) -> np.ndarray:
-    """Return the score on all stimuli, then the leave-one-out scores, or the leave-group-out scores
-    if there are ``groups``."""
+    """Return the score on all stimuli, then the scores without each stimulus, (1 + n,); with
+    ``groups``, (n,) numbers from 0, the scores without each group, (1 + groups,)."""
     value = scalar(measure.evaluate(x, y))
     if groups is None:
         return np.append(value, leave_one_out_values(measure, x, y))
@@ -459,8 +462,8 @@ def _jackknife_values(
 
 
 def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
-    """Return models with the parts of fitted models as mappings, and the name of the model of every
-    part ("model/part").
+    """Return ``models`` with every fitted model, a list of parts, replaced by a mapping of part
+    names to parts; and the name of the model of every part ("model/part").
 
     A list or tuple of representations, arrays or files is a fitted model. Models that are not a
     mapping are returned unchanged, with {}. Raises ``ValueError`` for an empty list.
@@ -478,8 +481,8 @@ def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
 
 
 def _unique_part_names(parts: Sequence[Any]) -> list[str]:
-    """Return the names of representations and files, or the numbers of the parts as text unless all
-    parts have different names."""
+    """Return the names of representations and the stems of files; or the numbers of the parts, as
+    text, unless all parts have different names."""
     names = [
         part.name if isinstance(part, Representation) else Path(part).stem
         for part in parts
@@ -496,7 +499,8 @@ def _is_model_part(value: Any) -> bool:
 def _check_ids_on_both_sides(
     rows: Sequence[Representation], columns: Sequence[Representation]
 ) -> None:
-    """Raise ``ValueError`` if only one side has row ids.
+    """Raise ``ValueError`` if the subjects ``rows`` have row ids and some model in ``columns`` has
+    none.
 
     The order of rows may differ then, because :func:`dissimilarities` sorts the names of
     conditions.
@@ -515,7 +519,7 @@ def _self_comparable_subjects(
     measure: Measure, rows: list[Representation]
 ) -> tuple[list[Representation], dict[str, str]]:
     """Return the subjects with a score with themselves, and the reasons for the other subjects, by
-    name. Raises ``UndefinedError`` if fewer than two subjects are left."""
+    name. ``rows``: the subjects. Raises ``UndefinedError`` if fewer than two subjects are left."""
     valid_subjects, failures = [], {}
     for x in rows:
         try:
@@ -548,8 +552,10 @@ def _subject_score_tables(
     """Return the subjects with scores, their score tables, and the upper ceiling, None without a
     ceiling.
 
-    The tables are (1 + stimuli, subjects, models), with the lower ceiling as the last model, if
-    there is a ceiling. The function adds the reasons for excluded subjects to ``failures``.
+    ``rows``: the subjects. ``columns``: the models. ``groups``: (n,), numbers of the blocks of
+    stimuli to leave out, or None. The tables are (1 + stimuli or blocks, subjects, models), with
+    the lower ceiling as the last model, if there is a ceiling. The function adds the reasons for
+    excluded subjects to ``failures``, in place.
     """
     has_other_models = score != "similarity"
     product = measure.product
@@ -607,7 +613,8 @@ def _square_tables(
     advance: Callable[[int], None],
 ) -> np.ndarray:
     """Return the cosines between representations on all stimuli, then without each stimulus or
-    group, (count, representations, representations)."""
+    group, (count, representations, representations). ``count``: 1 + the number of stimuli or
+    groups. ``advance`` counts the ended calls."""
     calls = [
         WorkerCall(x.name, _jackknife_values_by_column, (measure, x, representations[i:], groups))
         for i, x in enumerate(representations, 1)
@@ -622,8 +629,9 @@ def _square_tables(
 def _append_noise_ceiling(
     table: np.ndarray, bounds: Sequence[tuple[np.ndarray, float]]
 ) -> tuple[np.ndarray, float]:
-    """Return the table with the lower ceilings as an additional model, and the upper ceiling on all
-    stimuli. ``bounds``: the two ceilings on all stimuli, then without each stimulus."""
+    """Return the table (1 + stimuli, subjects, models) with the lower ceilings as an additional
+    model, and the upper ceiling on all stimuli. ``bounds``: the lower ceilings (subjects,) and the
+    upper ceiling, on all stimuli, then without each stimulus."""
     lower = np.array([low for low, _ in bounds])
     return np.concatenate([table, lower[:, :, None]], axis=2), bounds[0][1]
 
@@ -636,7 +644,8 @@ def _fitted_tables(
 ) -> tuple[np.ndarray, float]:
     """Return the score tables of fitted models, and the upper ceiling.
 
-    The tables have the form of :func:`_subject_score_tables`.
+    The tables have the form of :func:`_subject_score_tables`. ``left_out``: the stimuli of each
+    part to leave out.
     """
     sets = [np.arange(0), *left_out]
     count = len(sets) if executor is None else CALLS_PER_WORKER * count_workers(executor)

@@ -237,7 +237,12 @@ def score_models_over_time(
 def _window_starts(
     responses: Mapping[str, Any], subjects: Mapping[str, Any], times: Any, width: int, step: Any
 ) -> tuple[list[int], np.ndarray]:
-    """Return the first bin of each window, and the mean time of the bins of each window."""
+    """Return the first bin of each window, and the mean time of the bins of each window,
+    (windows,).
+
+    ``responses``: responses (trials, bins, units) first in a tuple, by subject; the other
+    parameters as in :func:`score_models_over_time`.
+    """
     check_positive_integers("score_models_over_time", width=width, step=1 if step is None else step)
     counts = {name: int(X.shape[1]) for name, (X, _, _) in responses.items()}
     if len(set(counts.values())) > 1:
@@ -269,8 +274,8 @@ def _numbers(times: Any) -> np.ndarray:
 
 
 def _common_times(subjects: Mapping[str, Any], bins: int) -> np.ndarray:
-    """Return the times of the bins: the coordinates of the subjects, or 0, 1, 2, ... if no subject
-    has coordinates. Raises ``ValueError`` if two subjects have different times."""
+    """Return the times of the bins, (bins,): the coordinates of the subjects, or 0, 1, 2, ... if
+    no subject has coordinates. Raises ``ValueError`` if two subjects have different times."""
     coordinates = {name: _coordinate_of_bins(X, bins) for name, X in subjects.items()}
     given = {name: times for name, times in coordinates.items() if times is not None}
     if not given:
@@ -289,8 +294,8 @@ def _common_times(subjects: Mapping[str, Any], bins: int) -> np.ndarray:
 
 
 def _coordinate_of_bins(X: Any, bins: int) -> np.ndarray | None:
-    """Return the coordinate of the bins of a DataArray, durations in seconds; None without a
-    coordinate.
+    """Return the coordinate of the time axis of a DataArray as floats, durations in seconds; None
+    without a coordinate "time" or "bin". ``bins``: the number of bins, for errors.
 
     Raises ``ValueError`` for a coordinate that is neither numbers nor durations.
     """
@@ -318,8 +323,13 @@ def _responses_in_window(
     labels: Mapping[str, Any],
     measure: Measure,
 ) -> Representation:
-    """Return a subject in a window of bins: the mean responses of trials without conditions, the
-    mean responses by condition, or, with runs or noise, dissimilarities of the conditions."""
+    """Return subject ``name`` in the bins ``window`` = (start, stop): the mean responses of trials
+    without conditions, the mean responses by condition, or, with runs or noise, dissimilarities of
+    the conditions.
+
+    ``X``: (trials, bins, units), with the ids of the trials. ``labels``: conditions, runs and
+    noise, by these names.
+    """
     x = from_trials(X, pool="mean", window=window, axes=WINDOW_AXES, name=name, ids=ids)
     own = {key: _of_subject(value, name, key) for key, value in labels.items()}
     if own["conditions"] is None:
@@ -331,8 +341,9 @@ def _responses_in_window(
 
 
 def _of_subject(value: Any, name: str, key: str) -> Any:
-    """Return the labels or the noise of a subject: the entry of a mapping, or the value itself,
-    which holds for all subjects. Raises ``ValueError`` for a mapping without the subject."""
+    """Return the labels or the noise ``key`` of subject ``name``: the entry of a mapping, or the
+    value itself, which holds for all subjects. Raises ``ValueError`` for a mapping without the
+    subject."""
     if not isinstance(value, Mapping):
         return value
     if name not in value:
@@ -352,10 +363,12 @@ def _scores_at_times(
     executor: Executor | None,
     progress: Progress,
 ) -> tuple[list[ModelScores], tuple[Failure, ...]]:
-    """Return the scores at each time, of the subjects with scores at all times, and the reasons for
-    excluded subjects.
+    """Return the scores at each time, of the subjects with scores at all times, and the reasons
+    for excluded subjects.
 
-    If a subject fails at some time, the function leaves the subject out and scores all times again.
+    ``window_at``: maps the position of a time to the subjects. ``centers``: the times. ``options``:
+    keywords of ``score_models``. If a subject fails at some time, the function leaves the subject
+    out and scores all times again.
     """
     failures: dict[str, Failure] = {}
     count = len(centers)
@@ -387,7 +400,7 @@ def _scores_at_times(
 def _without(
     window: Mapping[str, Representation], failures: Mapping[str, Failure]
 ) -> dict[str, Representation]:
-    """Return the subjects that have not failed.
+    """Return the entries of ``window``, subjects by name, that have not failed.
 
     Raises ``UndefinedError`` if the failures leave fewer than two.
     """

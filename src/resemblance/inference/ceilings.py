@@ -22,15 +22,15 @@ PAIRWISE_COMPARISONS = (*RANK_COMPARISONS, "pearson", "cosine")
 
 
 def rank_comparison_name(measure: Measure) -> str:
-    """Return the rank comparison of an RSA measure, such as "spearman"; "" for any other
-    measure."""
+    """Return the rank comparison of an RSA measure, such as "spearman"; "" for any other measure
+    or comparison."""
     compare = pairwise_comparison_name(measure)
     return compare if compare in RANK_COMPARISONS else ""
 
 
 def pairwise_comparison_name(measure: Measure) -> str:
-    """Return the comparison of an RSA measure that allows missing pairs; "" for any other
-    measure."""
+    """Return the comparison of an RSA measure if the comparison allows missing pairs; "" for any
+    other measure or comparison."""
     options = {**measure.defaults, **dict(measure.parameters)}
     is_of_pairs = measure.name == "rsa" and options["compare"] in PAIRWISE_COMPARISONS
     return str(options["compare"]) if is_of_pairs else ""
@@ -39,7 +39,8 @@ def pairwise_comparison_name(measure: Measure) -> str:
 def pairwise_noise_ceilings(
     measure: Measure, subjects: Sequence[Representation], groups: np.ndarray | None
 ) -> list[tuple[np.ndarray, float]] | None:
-    """Return noise ceilings on all stimuli, then without each stimulus, or without each group.
+    """Return noise ceilings on all stimuli, then without each stimulus, or without each group;
+    ``groups``: (n,), a number per stimulus.
 
     An entry has the lower ceilings, the scores of subjects with the mean of the other subjects,
     (subjects,), and the upper ceiling, the mean score with the mean of all subjects. The function
@@ -62,10 +63,11 @@ def pairwise_noise_ceilings(
 def noise_ceiling_from_vectors(
     vectors: np.ndarray, compare: str
 ) -> tuple[np.ndarray, float] | None:
-    """Return the lower and upper ceilings of :func:`pairwise_noise_ceilings` for vectors of pairs.
+    """Return the lower ceilings, (subjects,), and the upper ceiling of
+    :func:`pairwise_noise_ceilings` for vectors of pairs.
 
-    ``vectors``: dissimilarities, (subjects, pairs), with NaN for missing pairs. Return None if a
-    subject shares fewer than three pairs.
+    ``vectors``: dissimilarities, (subjects, pairs), with NaN for missing pairs. ``compare``: the
+    comparison of ``rsa``. Return None if a subject shares fewer than three pairs.
     """
     masks = ~np.isnan(vectors)
     parts = np.zeros(vectors.shape)
@@ -87,10 +89,11 @@ def noise_ceiling_from_vectors(
 
 
 def _prepare_for_averaging(vector: np.ndarray, compare: str, count: int) -> np.ndarray:
-    """Return ranks for rank comparisons, otherwise dissimilarities divided by their root mean
-    square (centred first for "pearson"), to average over subjects.
+    """Return the ranks of ``vector`` for rank comparisons, otherwise the dissimilarities divided
+    by their root mean square (centred first for "pearson"), to average over subjects.
 
-    Ranks of fewer than ``count`` pairs are stretched to the range of the ranks of all pairs.
+    ``vector``: the dissimilarities of the present pairs. ``count``: the number of all pairs; ranks
+    of fewer pairs are stretched to the range of the ranks of all pairs.
     """
     if compare in RANK_COMPARISONS:
         return _ranks_of_present_pairs(vector) * ((count + 1) / (len(vector) + 1))
@@ -104,7 +107,7 @@ def _ranks_of_present_pairs(vector: np.ndarray) -> np.ndarray:
 
 
 def _compare_dissimilarity_vectors(a: np.ndarray, b: np.ndarray, compare: str) -> float:
-    """Return the comparison of two vectors of pairs.
+    """Return the comparison ``compare`` of two vectors (pairs,), a number.
 
     The result is 0 for a constant vector, and for ``compare="cosine"`` for a zero vector.
     """

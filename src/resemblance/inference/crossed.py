@@ -6,11 +6,12 @@ import numpy as np
 
 
 def crossed_covariances(values: np.ndarray, jackknife: np.ndarray) -> np.ndarray:
-    """Return covariances of the means over subjects, (3, m, m): from subjects, stimuli, and both.
+    """Return the covariances (m, m) of the means over subjects, stacked to (3, m, m): from
+    subjects, from stimuli, and from both.
 
-    ``values``: (subjects, m); ``jackknife``: leave-one-stimulus-out values, (stimuli, subjects, m).
-    The variance over subjects uses ``values``, because the variance of pseudo-values is a quarter
-    too large.
+    ``values``: (subjects, m), the scores of m models on all stimuli; ``jackknife``: the scores
+    without each stimulus, (stimuli, subjects, m). The variance over subjects uses ``values``,
+    because the variance of pseudo-values is a quarter too large.
     """
     n, count, m = jackknife.shape
     pseudo = n * values - (n - 1) * jackknife

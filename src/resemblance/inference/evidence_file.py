@@ -40,8 +40,8 @@ class EvidenceFields(NamedTuple):
 def serialize_evidence(
     measures: Iterable[MeasureInfo], fields: EvidenceFields
 ) -> tuple[dict[str, Any], Iterator[StoredResult]]:
-    """Return the description of evidence for a file, and an iterator over the tables, for the
-    measures with null distributions."""
+    """Return the description of evidence for a file, and an iterator over the tables, for those
+    ``measures`` that have null distributions in ``fields``."""
     settings = asdict(fields.design)
     labels = {
         name: values.tolist() for name, values in settings.items() if isinstance(values, np.ndarray)
@@ -104,7 +104,7 @@ def _parse_evidence_fields(
 
 
 def restrict_to_measures(comparison: Comparison, specs: Iterable[str]) -> Comparison:
-    """Return a comparison restricted to the measures with the given specifications, without
+    """Return a new comparison with only the measures with the specifications ``specs``, without
     evidence."""
     selected = set(specs)
     measures = tuple(m for m in comparison.measures if m.spec in selected)

@@ -51,7 +51,8 @@ class MomentChoice:
 
 
 def allows_exact_moments(design: Design, use_moments: bool) -> bool:
-    """Return whether exact moments may replace permutations under a design."""
+    """Return whether exact moments may replace permutations under a design: ``use_moments``, and a
+    free design of more permutations than are drawn and of at most ``MAX_EXACT_SAMPLES`` samples."""
     is_free = design.is_free and design.count > max(design.n_permutations, PROBE_PERMUTATIONS)
     return use_moments and is_free and design.n <= MAX_EXACT_SAMPLES
 
@@ -64,7 +65,8 @@ def has_exact_moments(measure: Measure, design: Design, use_moments: bool = True
 def exact_pairs(
     run: InferenceRun, pairs: RequiredPairs, design: Design, use_moments: bool
 ) -> dict[Measure, MomentChoice]:
-    """Choose the pairs with exact moments, for all measures with an inner product.
+    """Choose the pairs with exact moments among ``pairs``, and return the choice for every measure
+    with an inner product.
 
     The choice depends on x alone and on y alone, never on the pairing of samples, so the choice
     changes no error rate. If moments describe the null distribution of a pair badly, only this pair
@@ -80,7 +82,8 @@ def exact_pairs(
 
 
 def _split_by_dominance(run: InferenceRun, m: Measure, pairs: Sequence[IndexPair]) -> MomentChoice:
-    """Divide pairs by dominance; in a dominated pair one sample dominates both sides.
+    """Return ``pairs`` divided by dominance: ``profiles``, or ``dominated`` if one sample
+    dominates both sides.
 
     Pairs in which a side has no profile are in ``without``; ``coarse`` stays empty.
     """
@@ -136,7 +139,8 @@ def _exclude_from_exact(choice: MomentChoice, coarse: Sequence[IndexPair]) -> Mo
 def _profiled_representations(
     m: Measure, pairs: Sequence[IndexPair], side: MatrixSide
 ) -> list[IndexPair]:
-    """Return (i, i) for each representation i that needs a profile for this side."""
+    """Return (i, i) for each representation i, in ascending order, that needs a profile of the
+    matrix of this side."""
     ends = {
         end
         for pair in pairs
@@ -147,8 +151,7 @@ def _profiled_representations(
 
 
 def _profile_side(m: Measure, side: MatrixSide) -> MatrixSide:
-    """Return the side of the matrix of a representation; "left" if both sides use the same
-    matrix."""
+    """Return ``side``, or "left" if both sides of the measure use the same matrix."""
     return side if m.product and m.product.right else "left"
 
 
@@ -170,6 +173,8 @@ def format_permutation_notice(
     layout: InferencePairs, m: Measure, choice: MomentChoice | None, n_permuted: int, design: Design
 ) -> str:
     """Return a notice before the work: permuted pairs of a measure, permutations, and causes.
+    ``n_permuted``: the number of permuted pairs. ``choice``: None for a measure without exact
+    moments.
 
     Return "" for little work without a cause in the data.
     """
@@ -190,8 +195,8 @@ def format_permutation_notice(
 def _permutation_causes(
     layout: InferencePairs, m: Measure, choice: MomentChoice | None, design: Design
 ) -> Iterator[str]:
-    """Yield the reasons why a measure with exact moments is permuted. Yield nothing for other
-    measures."""
+    """Yield the reasons, in words, why pairs of a measure with exact moments are permuted. Yield
+    nothing for other measures."""
     if choice is None:
         if m.product and design.is_free and design.n > MAX_EXACT_SAMPLES:
             yield f"exact moments are for at most {MAX_EXACT_SAMPLES:,} samples"
@@ -231,7 +236,8 @@ def _format_dominance(layout: InferencePairs, profiles: ProfilesByPair) -> str:
 
 
 def _share_of_variance(x: Representation, sample: int) -> float:
-    """Return the share of a sample in the sum of squared distances from the mean."""
+    """Return the share of sample ``sample``, a row number, in the sum of squared distances from
+    the mean row."""
     rows = to_numpy(x.source).astype(np.float64)
     squares = np.square(rows - rows.mean(axis=0)).sum(axis=1)
     return float(squares[sample] / squares.sum())

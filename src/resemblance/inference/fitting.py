@@ -65,7 +65,7 @@ def describe_fitted_parts(parts: Sequence[FittedPart]) -> list[str]:
 
 
 def shares_by_part(parts: Sequence[FittedPart]) -> dict[str, dict[str, list[float]]]:
-    """Return the shares of every part of every fitted model, over subjects and folds."""
+    """Return the shares of every part, over subjects and folds, by model and part."""
     shares: dict[str, dict[str, list[float]]] = {}
     for part in parts:
         shares.setdefault(part.model, {}).setdefault(part.part, []).append(part.share)
@@ -89,8 +89,8 @@ class RsaModelFit:
     folds: list[np.ndarray]
 
     def scores(self, left_out: np.ndarray) -> np.ndarray:
-        """Return scores without the stimuli ``left_out``, (subjects, models + 2), averaged over the
-        folds.
+        """Return scores without the stimuli ``left_out``, row indices, (subjects, models + 2),
+        averaged over the folds.
 
         The last two columns are the lower ceiling of each subject and the upper noise ceiling.
         """
@@ -132,16 +132,18 @@ class RsaModelFit:
     def _train_and_test(
         self, fold: np.ndarray, left_out: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stimuli to fit on, and the stimuli to score on: all stimuli outside the fold,
-        and the fold. With one fold both are all stimuli. Neither has the stimuli ``left_out``."""
+        """Return the stimuli to fit on, and the stimuli to score on: all stimuli outside ``fold``,
+        and ``fold``, as row indices. With one fold both are all stimuli. Neither has the stimuli
+        ``left_out``."""
         all_stimuli = np.arange(len(self.covariance))
         train = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
         return np.setdiff1d(train, left_out), np.setdiff1d(fold, left_out)
 
     def _weights(self, train: np.ndarray) -> list[np.ndarray]:
-        """Return the weights of each model for each subject, (subjects, parts).
+        """Return, for each model, the weights of its parts for each subject, (subjects, parts).
 
-        The function fits on the stimuli ``train``. The weight of a model of one part is 1.
+        The function fits on the stimuli ``train``, row indices. The weight of a model of one part
+        is 1.
         """
         if all(size == 1 for size in self.sizes):
             return [np.ones((self.count, 1)) for _ in self.sizes]
@@ -161,8 +163,8 @@ class RsaModelFit:
         return weights
 
     def _weights_from_pairs(self, train: np.ndarray) -> list[np.ndarray]:
-        """Return the weights of each model, fitted to the mean of the other subjects over their
-        available pairs."""
+        """Return :meth:`_weights`, fitted to the mean of the other subjects over their available
+        pairs of the stimuli ``train``."""
         vectors, start = self._pairs(train), self.count
         weights = [np.ones((self.count, size)) for size in self.sizes]
         for table, size in zip(weights, self.sizes):
@@ -178,8 +180,8 @@ class RsaModelFit:
         return weights
 
     def _part_lengths(self, parts: slice, train: np.ndarray) -> np.ndarray:
-        """Return the lengths, on the stimuli ``train``, of the dissimilarities of parts in the
-        metric of the comparison."""
+        """Return the lengths, on the stimuli ``train``, of the dissimilarities of the matrices
+        ``parts`` in the metric of the comparison, (parts,)."""
         vectors = (
             self._ready(self._pairs(train)[parts])
             if self.has_gaps
@@ -206,8 +208,8 @@ class RsaModelFit:
         return np.column_stack([*columns, lower, np.full(count, upper)])
 
     def _on_pairs(self, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        """Return the scores on the stimuli ``test`` of models fitted on ``train``, and the
-        ceilings, if subjects have missing pairs.
+        """Return the table of :meth:`scores` on the stimuli ``test`` of models fitted on
+        ``train``, if subjects have missing pairs.
 
         A subject is scored on its available pairs. Raises ``UndefinedError`` if too few pairs are
         left.
@@ -240,12 +242,13 @@ class RsaModelFit:
         return table
 
     def _pairs(self, rows: np.ndarray) -> np.ndarray:
-        """Return the dissimilarities of the pairs of some stimuli, one row per matrix."""
+        """Return the dissimilarities of the pairs of the stimuli ``rows``, (subjects + parts,
+        pairs), row by row above the diagonal."""
         return np.asarray(self.matrices[:, rows[:, None], rows][:, *np.triu_indices(len(rows), 1)])
 
     def _mean_of_others(self, vectors: np.ndarray, subject: int) -> np.ndarray:
-        """Return the mean dissimilarities of the other subjects, in units of their root mean
-        square.
+        """Return the mean over the other subjects of their dissimilarities divided by the root
+        mean square, (pairs,). ``vectors``: (subjects + parts, pairs). ``subject``: a row number.
 
         The mean for a pair is over the subjects with that pair; NaN if no other subject has the
         pair.
@@ -260,8 +263,8 @@ class RsaModelFit:
         return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
     def _ready(self, vectors: np.ndarray) -> np.ndarray:
-        """Return vectors whose cosines are the comparison: centred for "pearson", otherwise
-        unchanged. Constant vectors become zeros if centred."""
+        """Return vectors (rows, pairs) whose cosines are the comparison: centred for "pearson",
+        otherwise unchanged. Constant vectors become zeros if centred."""
         if self.compare != "pearson":
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -283,7 +286,8 @@ class RsaModelFit:
             )
 
     def _prepared(self, rows: np.ndarray) -> np.ndarray:
-        """Return vectors of some stimuli, one per matrix, with cosines equal to the comparison.
+        """Return a vector per matrix, on the stimuli ``rows``, with cosines equal to the
+        comparison: (subjects + parts, entries).
 
         Rows are zeros for constant dissimilarities.
         """
@@ -303,7 +307,8 @@ class RsaModelFit:
 
 
 def _zero_rounding_rows(vectors: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the rows; rows with a norm that is only rounding error of ``lengths`` become zeros."""
+    """Return ``vectors`` with zeros in rows whose norm is only rounding error of ``lengths``,
+    (rows, 1)."""
     is_left = np.linalg.norm(vectors, axis=1, keepdims=True) > MIN_RELATIVE_LENGTH * lengths
     return np.where(is_left, vectors, 0.0)
 
@@ -316,7 +321,9 @@ def build_rsa_model_fit(
     fit: FitMethod,
     folds: list[np.ndarray],
 ) -> RsaModelFit:
-    """Return the fit of models; raise ``ValueError`` unless the measure is RSA with a cosine."""
+    """Return the fit of models. ``parts``: the parts of all models, one model after another;
+    ``sizes``: the number of parts of each model; ``folds``: the stimuli of each fold. Raises
+    ``ValueError`` unless the measure is RSA with a cosine."""
     options = {**measure.defaults, **dict(measure.parameters)}
     if measure.name != "rsa" or options["compare"] not in FIT_COMPARISONS:
         raise ValueError(
@@ -339,9 +346,11 @@ def build_rsa_model_fit(
 def stimulus_folds(
     folds: Any, n: int, groups: np.ndarray | None, left_out: Sequence[np.ndarray], seed: int
 ) -> list[np.ndarray]:
-    """Return the stimuli of each fold: from labels, or random folds of stimuli or blocks.
+    """Return the stimuli of each fold, as row indices.
 
-    Raises ``ValueError`` if a fold has fewer than three stimuli, also after leaving out any part of
+    ``folds``: a label per stimulus, (n,), or a number of random folds; None for the default number.
+    ``groups``: (n,), block numbers, to keep together in a fold; None for single stimuli. Raises
+    ``ValueError`` if a fold has fewer than three stimuli, also after leaving out any part of
     ``left_out``.
     """
     if folds is None:
@@ -369,11 +378,13 @@ def stimulus_folds(
 def nonnegative_cosine_weights(
     parts: np.ndarray, targets: np.ndarray, fit: FitMethod
 ) -> np.ndarray:
-    """Return nonnegative weights, (targets, parts), that maximise the cosine with each target.
+    """Return nonnegative weights w, (targets, parts), for which w @ parts has the largest cosine
+    with each target.
 
-    The weights are zeros if no weighted sum of parts has a cosine above 0. The nearest point of the
-    cone of weighted sums has the largest cosine, so nonnegative least squares finds the weights,
-    without starting values.
+    ``parts``: (parts, entries). ``targets``: (targets, entries). ``fit``: all parts, one part, or
+    two neighbouring parts may have weights. The weights are zeros if no weighted sum of parts has a
+    cosine above 0. The nearest point of the cone of weighted sums has the largest cosine, so
+    nonnegative least squares finds the weights, without starting values.
     """
     from scipy.optimize import nnls
 
@@ -395,7 +406,7 @@ def nonnegative_cosine_weights(
 
 
 def normalize_nonzero_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return rows of length 1; rows of zeros stay zeros."""
+    """Return new rows divided by their length; rows of zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
 
@@ -403,8 +414,9 @@ def normalize_nonzero_rows(vectors: np.ndarray) -> np.ndarray:
 def cosine_noise_ceiling(square: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the lower noise ceilings, (subjects,), and the upper noise ceiling.
 
-    ``square``: the cosines between subjects. The lower ceiling is the cosine of each subject with
-    the sum of the other subjects; the upper ceiling is the highest possible mean cosine.
+    ``square``: the cosines between subjects, (subjects, subjects). The lower ceiling is the cosine
+    of each subject with the sum of the other subjects; the upper ceiling is the highest possible
+    mean cosine.
     """
     with_others = square.sum(axis=1) - np.diagonal(square)
     lengths = square.sum() - 2 * with_others - np.diagonal(square)

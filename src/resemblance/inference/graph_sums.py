@@ -40,8 +40,8 @@ class Expansion(NamedTuple):
     """The multigraphs with a given number of edges, and formulas for their sums.
 
     ``multiplicity``: the number of set partitions per multigraph. ``vertices``: the number of
-    vertices. ``terms``: for each multigraph, the multigraphs and coefficients with sums over *all*
-    values of the vertices that add up to the sum over distinct values.
+    vertices per multigraph. ``terms``: for each multigraph, the multigraphs and coefficients with
+    sums over *all* values of the vertices that add up to the sum over distinct values.
     """
 
     graphs: tuple[Multigraph, ...]
@@ -58,8 +58,9 @@ def mean_inner_product_power(
 ) -> float:
     """Return the mean of <A, P B P'>^power over all permutations P of n samples.
 
-    ``left`` and ``right`` are the sums over distinct samples of A and B. Multigraphs with more than
-    n vertices have no such sum and are left out.
+    ``left`` and ``right`` are the sums over distinct samples of A and B, (multigraphs,), in the
+    order of :func:`graph_expansion`. Multigraphs with more than n vertices have no such sum and are
+    left out.
     """
     parts = graph_expansion(power, symmetric)
     orders = np.array([math.perm(n, int(v)) for v in parts.vertices], dtype=float)
@@ -88,7 +89,8 @@ def graph_expansion(edges: int, symmetric: bool) -> Expansion:
 
 
 def set_partitions(count: int) -> Iterator[tuple[int, ...]]:
-    """Yield the set partitions of ``count`` places, as block numbers in the order of appearance."""
+    """Yield the set partitions of ``count`` places, as the block number of every place; blocks are
+    numbered in the order of appearance."""
 
     def extended(blocks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if len(blocks) == count:
@@ -101,15 +103,17 @@ def set_partitions(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _partition_multigraph(partition: Sequence[int], symmetric: bool) -> Multigraph:
-    """Return the multigraph of a set partition; places 2i and 2i + 1 form an edge."""
+    """Return the multigraph of a set partition, block numbers of places; places 2i and 2i + 1 form
+    an edge between their blocks."""
     return _canonical_multigraph(tuple(zip(partition[::2], partition[1::2])), symmetric)
 
 
 def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigraph, int], ...]:
-    """Write the sum over distinct values as a combination of sums over all values.
+    """Return multigraphs and coefficients: the sum of ``graph`` over distinct values is the sum of
+    the coefficients times the sums of the multigraphs over all values.
 
     The coefficients come from Möbius inversion on the lattice of set partitions of the vertices:
-    inj(g) = sum over partitions t of  mu(t) hom(g / t), with mu(t) the product over the blocks b of
+    inj(g) = sum over partitions t of mu(t) hom(g / t), with mu(t) the product over the blocks b of
     (-1)^(|b| - 1) (|b| - 1)!, and g / t the multigraph with the vertices of each block merged.
     """
     edges, terms = _disjoint_union_edges(graph), Counter[Multigraph]()
@@ -139,7 +143,8 @@ def _vertex_count(part: Graph) -> int:
 
 @cache
 def _canonical_multigraph(edges: Graph, symmetric: bool) -> Multigraph:
-    """Return a canonical form of a multigraph, independent of vertex labels."""
+    """Return a canonical form of a multigraph, independent of vertex labels: its components in
+    canonical form, sorted. ``symmetric``: edges have no direction."""
     return tuple(
         sorted(_canonical_component(part, symmetric) for part in _connected_components(edges))
     )
@@ -160,7 +165,8 @@ def _vertices(edges: Iterable[Edge]) -> set[int]:
 
 @cache
 def _canonical_component(part: Graph, symmetric: bool) -> Graph:
-    """Return the smallest edge list of a component over all numberings of the vertices."""
+    """Return the smallest edge list of a component over all numberings of the vertices.
+    ``symmetric``: edges have no direction."""
     vertices = sorted(_vertices(part))
     numberings = (dict(zip(vertices, p)) for p in permutations(range(len(vertices))))
     return min(_relabel_vertices(part, numbers, symmetric) for numbers in numberings)
@@ -206,24 +212,25 @@ class GraphSums:
         return self.matrix.triangle_sums(self.symmetric, self.squares("out"))
 
     def _over_all(self, part: Graph) -> float:
-        """Return the sum, over all values of the vertices, of the product of the edges of a
-        component: O(n^2) matrix-vector products; only a triangle needs the square of the
-        matrix."""
+        """Return the sum, over all values of the vertices, of the product of the matrix entries at
+        the edges of a component: O(n^2) matrix-vector products; only a triangle needs the square of
+        the matrix."""
         branches = _eliminate_leaves(part, self.symmetric)
         if branches is None:
             return self._triangles[_is_directed_cycle(part)]
         return float(self._product(branches).sum())
 
     def _product(self, branches: Branches) -> np.ndarray:
-        """Return the product of all branches at a vertex, one number per value of the vertex."""
+        """Return the product of the sums of all branches at a vertex, for every value of the
+        vertex, (n,)."""
         if branches not in self._vectors:
             vectors = map(self._contract, branches)
             self._vectors[branches] = math.prod(vectors, start=np.ones(self.matrix.samples))
         return self._vectors[branches]
 
     def _contract(self, branch: Branch) -> np.ndarray:
-        """Return the sum of a branch over the values of the neighbour, one number per value of the
-        vertex."""
+        """Return the sum of a branch over the values of its neighbour, for every value of the
+        vertex, (n,); for a loop the diagonal."""
         if branch == LOOP:
             return self.matrix.diagonal()
         if branch not in self._vectors:

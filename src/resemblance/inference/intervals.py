@@ -39,9 +39,10 @@ SAMPLES_PER_DIMENSION = 4  # canonical correlations with more samples use halves
 
 
 class PartCells(NamedTuple):
-    """The scores on subsets of the samples, (rows, columns, subsets).
+    """The scores on subsets of the samples, (rows, columns, subsets), NaN without an interval.
 
-    ``reasons``: why pairs have no score on some subset, and therefore no interval.
+    ``kind``: how the subsets are made. ``reasons``: why pairs have no score on some subset, and
+    therefore no interval.
     """
 
     kind: ResamplingKind
@@ -50,7 +51,8 @@ class PartCells(NamedTuple):
 
 
 def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKind:
-    """Return the resampling method for the interval of a measure.
+    """Return the resampling method for the interval of a measure. ``widest``: the largest number
+    of features.
 
     "halves" for neighbour measures, topology and kernels of neighbours, and for canonical
     correlations with many samples; "left_out" if the measure has a closed form; otherwise "groups".
@@ -74,8 +76,8 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
 
 
 def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
-    """Return the row indices of each random half for "halves"; for other kinds, of the samples
-    without each group."""
+    """Return subsets of the samples as row indices: random halves for "halves"; for other kinds,
+    all samples without each group."""
     if kind == "halves":
         return random_halves(design.n, blocks=design.whole_blocks, seed=design.seed)
     groups = sample_groups(
@@ -94,7 +96,8 @@ def interval_step_count(kind: ResamplingKind, design: Design) -> int:
 def compute_resampled_scores(
     run: InferenceRun, comparison: Comparison, measures: Sequence[Measure], design: Design
 ) -> dict[str, PartCells]:
-    """Compute the scores on subsets of the samples; return the scores by measure.
+    """Compute the scores on subsets of the samples; return the scores by specification of the
+    measure.
 
     A measure without declared claims, or with too few samples, has NaN and the reason. A measure
     without leave-one-out values for some pair leaves out groups instead.
@@ -132,10 +135,11 @@ def compute_resampled_scores(
 
 
 def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
-    """Remove the interval of a pair if all subsets give one score, and the full score differs.
+    """Return the cells with NaN and a reason for pairs whose subsets all give one score that
+    differs from the score of all samples.
 
     Such subsets are too small to show the variation of the score. If all scores on subsets equal
-    the full score, the score is exact and the interval stays.
+    the full score, the score is exact and the interval stays. ``spec``: the measure.
     """
     values, table = comparison[spec], cells.values
     size = EQUAL_VALUES_TOLERANCE * np.maximum(np.abs(values), np.abs(table).max(axis=-1))
@@ -166,7 +170,8 @@ def _too_few_samples(design: Design, fewest: int) -> str:
 def _cells_without_interval(
     run: InferenceRun, m: Measure, comparison: Comparison, reason: str
 ) -> PartCells:
-    """Return NaN for the subsets of all pairs, and ``reason`` for every pair with a score."""
+    """Return NaN for every pair on every subset of the samples, and ``reason`` for every pair with
+    a score."""
     layout = run.layout
     pairs = layout.with_values(m, comparison[m.spec])
     places = [place for pair in pairs for place in layout.cells(m, pair)]
@@ -181,8 +186,8 @@ def _cells_without_interval(
 def _jackknife_tables(
     run: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
 ) -> dict[Measure, np.ndarray]:
-    """Return the leave-one-out values, (rows, columns, n), by measure. Measures with missing values
-    are left out."""
+    """Return the leave-one-out values, (rows, columns, n), by measure; compute the missing values.
+    Measures without values for some pair are not in the result."""
     missing = run.missing(pairs, ResampledScores, subsets=LEAVE_ONE_OUT)
     n_pairs = sum(len(run.layout.pairs(m)) for m in pairs)
     run.advance(n_pairs - sum(map(len, missing.values())))
@@ -198,7 +203,8 @@ def _jackknife_tables(
 def _jackknife_table(
     run: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
 ) -> np.ndarray | None:
-    """Return the leave-one-out values of all pairs; None if any pair lacks values.
+    """Return the leave-one-out values of ``pairs``, (rows, columns, n), NaN elsewhere; None if any
+    pair lacks values.
 
     With None, all pairs of the measure use another resampling method.
     """
@@ -218,8 +224,8 @@ def _jackknife_table(
 
 @lru_cache(maxsize=4)
 def _part_chunks(kind: ResamplingKind, design: Design) -> Mapping[str, Sequence[np.ndarray]]:
-    """Return chunks of subsets by name; a stored result holds the scores on the subsets of a
-    chunk."""
+    """Return the subsets, row indices, in chunks by name; a stored result holds the scores on the
+    subsets of a chunk. Another list of subsets has another name."""
     parts, chunks = interval_parts(kind, design), dict[str, Sequence[np.ndarray]]()
     for start in range(0, len(parts), PARTS_PER_CHUNK):
         rows = parts[start : start + PARTS_PER_CHUNK]
@@ -234,7 +240,8 @@ def _scores_on_parts(
     comparison: Comparison,
     design: Design,
 ) -> Iterator[tuple[str, PartCells]]:
-    """Yield the scores on subsets of the samples, by measure."""
+    """Yield the specification and the scores on subsets of the samples, measure by measure;
+    ``kinds``: the resampling method of every measure."""
     layout = run.layout
     for kind in dict.fromkeys(kinds.values()):
         chunks, measures = _part_chunks(kind, design), [m for m in kinds if kinds[m] == kind]
@@ -256,8 +263,9 @@ def _compute_missing_parts(
     chunks: Mapping[str, Sequence[np.ndarray]],
     counted: bool,
 ) -> None:
-    """Compute the scores on subsets that the run does not have yet. ``counted``: whether the pairs
-    advance the progress bar."""
+    """Compute the scores on subsets that the run does not have yet, and keep the scores in the
+    run. ``chunks``: lists of row indices by name. ``counted``: whether the pairs advance the
+    progress bar."""
     missing = {
         name: run.missing(requests, ResampledScores, len(chunks[name]), subsets=name)
         for name in chunks
@@ -286,7 +294,8 @@ def _collect_part_cells(
     chunks: Mapping[str, Sequence[np.ndarray]],
     comparison: Comparison,
 ) -> PartCells:
-    """Collect the scores on subsets in a matrix, with reasons for missing scores."""
+    """Return the stored scores of a measure on the subsets of ``chunks`` as a table, with reasons
+    for missing scores."""
     layout, reasons = run.layout, list[Failure]()
     table = np.full((*layout.shape, sum(map(len, chunks.values()))), np.nan)
     for pair in layout.pairs(m):

@@ -33,7 +33,7 @@ NEAREST_FUNCTION, FINITE_FUNCTION, FINGERPRINT_FUNCTION = (
 
 
 def has_closed_form_jackknife(measure: Measure, n: int) -> bool:
-    """Return whether a measure has a closed form for leave-one-out values with n samples.
+    """Return whether a measure has a closed form for leave-one-out values with ``n`` samples.
 
     A measure that computes n samples in blocks, to avoid storing an n x n matrix, has no closed
     form: the closed form would store several n x n matrices.
@@ -69,7 +69,8 @@ def leave_one_out_values(measure: Measure, x: Representation, y: Representation)
 def leave_group_out_values(
     measure: Measure, x: Representation, y: Representation, groups: Iterable[np.ndarray]
 ) -> np.ndarray:
-    """Return the values of a measure without each group of rows, a call per group, shape (groups,).
+    """Return the values of a measure without each group of rows, a call per group, shape
+    (groups,). ``groups``: the row indices of each group.
 
     A parameter with an entry per sample, such as ``labels``, also loses the entries of the group.
     Raises ``UndefinedError`` when a value without some group does not exist.
@@ -113,8 +114,8 @@ def subsample_representation(
 
 
 def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
-    """Return the measure for the samples ``rows`` of n samples; parameters with n entries, or n x n
-    entries, and folds are cut to ``rows``. Other measures are returned unchanged."""
+    """Return the measure for the samples ``rows`` of ``n`` samples: a copy with parameters of n
+    entries, or n x n entries, and folds cut to ``rows``. Other measures are returned unchanged."""
     tables = {
         name: np.array(v, dtype=object)
         for name, v in measure.parameters

@@ -26,7 +26,8 @@ class MeasuredPair(NamedTuple):
 
 
 def measured_pair(measure: Measure, x: str, y: str) -> MeasuredPair:
-    """Return the measure and the tokens of a pair."""
+    """Return the measure and the tokens ``x``, ``y`` of the data of a pair, as the key of
+    results."""
     return MeasuredPair(measure.spec, measure.version, x, y)
 
 
@@ -40,12 +41,13 @@ class JobResult:
 
     @property
     def key(self) -> Hashable:
-        """The type of the result, the pair, and the values of the fields of the type."""
+        """The key of the result: the type, the pair, and the values of the fields of the type
+        other than values and note."""
         facts = {name: v for name, v in vars(self).items() if name not in COMMON_FIELDS}
         return result_key(type(self), self.pair, **facts)
 
     def stored(self) -> StoredResult:
-        """Return the result as a file of scores keeps it."""
+        """Return the result in the form in which a file of scores keeps results."""
         facts = {name: v for name, v in vars(self).items() if name not in ("pair", "values")}
         return StoredResult(type(self).__name__, *self.pair, facts, self.values)
 
@@ -94,12 +96,14 @@ RESULT_TYPES = {t.__name__: t for t in (NullDistribution, ResampledScores, SideM
 
 
 def result_key(kind: type[JobResult], pair: MeasuredPair, **facts: str | int) -> Hashable:
-    """Return the key of the result of a type; ``facts`` are the fields of the type."""
+    """Return the key of the result of type ``kind`` for a pair; ``facts`` are the fields of the
+    type other than pair, values and note."""
     return kind.__name__, pair, tuple(sorted(facts.items()))
 
 
 def result_from_file(stored: StoredResult) -> JobResult:
-    """Return a stored result with its type; raise ``ValueError`` for an unknown type."""
+    """Return a stored result as an object of its type; raise ``ValueError`` for an unknown
+    type."""
     kind: Any = RESULT_TYPES.get(stored.kind)
     if kind is None or stored.facts.keys() != {f.name for f in fields(kind)[2:]}:
         raise ValueError(f"there is no result of inference called {stored.kind!r}")

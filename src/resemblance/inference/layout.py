@@ -64,7 +64,7 @@ class InferencePairs:
 
     @property
     def first_column(self) -> int:
-        """The position of the first column among all representations."""
+        """The position in ``all`` of the first column; 0 for a single list."""
         return 0 if self.columns is None else len(self.rows)
 
     @property
@@ -74,12 +74,16 @@ class InferencePairs:
 
     @property
     def movable(self) -> range:
-        """The positions of the representations with permuted samples: the columns, or all of a
-        single list."""
+        """The positions in ``all`` of the representations with permuted samples: the columns, or
+        all of a single list."""
         return range(self.first_column, len(self.all))
 
     def pairs(self, measure: Measure) -> list[IndexPair]:
-        """Return the pairs to compute; for a symmetric measure in a square, half of the pairs."""
+        """Return the pairs (i, j) to compute, as positions in ``all``.
+
+        With separate columns: every row with every column. In a square: every i < j, and every i >
+        j if the measure is not symmetric; never i = j.
+        """
         return [
             (i, j)
             for j in self.movable
@@ -88,14 +92,14 @@ class InferencePairs:
         ]
 
     def with_values(self, measure: Measure, values: np.ndarray) -> list[IndexPair]:
-        """Return the pairs to compute, without pairs whose entry in the matrix ``values`` is
-        NaN."""
+        """Return :meth:`pairs`, without pairs whose entry in the matrix ``values``, (rows,
+        columns), is NaN."""
         pairs = self.pairs(measure)
         return [pair for pair in pairs if not np.isnan(values[self.cells(measure, pair)[0]])]
 
     def cells(self, measure: Measure, pair: IndexPair) -> list[IndexPair]:
-        """Return the positions of a pair in the matrix of values: two for a symmetric measure in a
-        square, else one."""
+        """Return the (row, column) positions of a pair in the matrix of values: two for a
+        symmetric measure in a square, else one."""
         i, j = pair[0], pair[1] - self.first_column
         return [(i, j), (j, i)] if self.is_square and measure.symmetric else [(i, j)]
 
@@ -103,7 +107,8 @@ class InferencePairs:
 def make_inference_pairs(
     rows: Sequence[Representation], columns: Sequence[Representation] | None
 ) -> InferencePairs:
-    """Return the pairs of these representations, without sample ids.
+    """Return the pairs of these representations, without sample ids; ``columns`` None for all
+    pairs of ``rows``.
 
     Raises ``ValueError`` for a single representation.
     """

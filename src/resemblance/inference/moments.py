@@ -64,7 +64,7 @@ class MomentProfile(NamedTuple):
 
 
 class PermutationMoments(NamedTuple):
-    """Mean, variance and skewness over all permutations of the samples."""
+    """Mean, variance and skewness of a number over all permutations of the samples."""
 
     mean: float
     variance: float
@@ -72,7 +72,8 @@ class PermutationMoments(NamedTuple):
 
 
 class ExactNull(NamedTuple):
-    """The null distribution of a measure (mean, standard deviation), and the p-value of a score."""
+    """The null distribution of a measure, as ``chance`` (mean) and ``spread`` (standard
+    deviation), and the p-value of a score."""
 
     chance: float
     spread: float
@@ -83,14 +84,13 @@ class ExactNull(NamedTuple):
 
 
 def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
-    """Return the moment profile of the matrix that a measure computes from a representation.
+    """Return the moment profile of the matrix that a measure computes from a representation as x
+    ("left") or as y ("right").
 
     The profile has numbers only and is cached; the matrix is dropped. O(n^3) time for one product
     of the matrix with itself, a third of the time for a symmetric matrix; O(n^2 r) for a matrix
-    with r factors, and less for a sparse matrix.
-
-    Raises ``ValueError`` for a measure without the claim ``product``, and ``UndefinedError`` if the
-    squares of the entries overflow or underflow.
+    with r factors, and less for a sparse matrix. Raises ``ValueError`` for a measure without the
+    claim ``product``, and ``UndefinedError`` if the squares of the entries overflow or underflow.
     """
     is_shared = require_inner_product(measure, "profile").right is None
     return _compute_moment_profile(
@@ -137,7 +137,8 @@ def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> P
 
 
 def require_inner_product(measure: Measure, caller: str) -> Product:
-    """Return the claim ``product`` of a measure; raise ``ValueError`` without the claim."""
+    """Return the claim ``product`` of a measure; raise ``ValueError``, naming ``caller``, without
+    the claim."""
     if measure.product is None:
         raise ValueError(
             f"{caller}: {measure} is no function of an inner product of two matrices; draw "
@@ -147,8 +148,9 @@ def require_inner_product(measure: Measure, caller: str) -> Product:
 
 
 def profile_from_matrix(matrix: PairMatrix, symmetric: bool) -> MomentProfile:
-    """Return the moment profile of an (n, n) matrix; a dense matrix with a norm is overwritten. For
-    a constant matrix, or a norm of 0 or infinity, the share is 0 and missing sums are 0."""
+    """Return the moment profile of an (n, n) matrix, with ``scale`` equal to ``square``; a dense
+    matrix with a norm is overwritten. For a constant matrix, or a norm of 0 or infinity, the share
+    is 0 and missing sums are 0."""
     square, n = matrix.square, matrix.samples
     lengths = [len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS]
     if not 0 < square < math.inf:
@@ -205,11 +207,12 @@ def takes_few_values(
 ) -> bool:
     """Return whether a measure has too few distinct values for a continuous tail.
 
-    For a discrete value t, P(T >= t) includes all of the probability of t, but the continuous tail
-    about half. ``values``: the values for :data:`PROBE_PERMUTATIONS` permutations. The values are
-    few if they fall into fewer than 15 of 24 intervals of equal probability. The criterion holds
-    for all of 1,393 pairs of labellings with two classes (n = 14 to 200), where moments reject up
-    to 19 % at a level of 5 %, and for none of the tested continuous values.
+    ``values``: the values for :data:`PROBE_PERMUTATIONS` permutations. ``left``, ``right``: the
+    profiles of x and of y. For a discrete value t, P(T >= t) includes all of the probability of t,
+    but the continuous tail about half. The values are few if they fall into fewer than 15 of 24
+    intervals of equal probability. The criterion holds for all of 1,393 pairs of labellings with
+    two classes (n = 14 to 200), where moments reject up to 19 % at a level of 5 %, and for none of
+    the tested continuous values.
     """
     product = require_inner_product(measure, "takes_few_values")
     constant, slope = _linear_coefficients(product, left, right)
@@ -281,7 +284,7 @@ def exact_null(
 def _linear_coefficients(
     product: Product, left: MomentProfile, right: MomentProfile
 ) -> tuple[float, float]:
-    """Return c and s: the score, or its square, is c + s <A, B> / (|A| |B|)."""
+    """Return (c, s): the score, or its square if ``product.root``, is c + s <A, B> / (|A| |B|)."""
     size = math.sqrt(left.square) * math.sqrt(right.square)
     if size == 0:
         return 0.0, 0.0
@@ -305,7 +308,8 @@ def pearson3_upper_tail(z: float, skewness: float) -> float:
 
 
 def _pearson3_quantiles(skewness: float) -> np.ndarray:
-    """Return equally likely values of the Pearson III distribution, with mean 0 and variance 1."""
+    """Return ``NULL_QUANTILE_COUNT`` equally likely values of the Pearson III distribution with
+    this skewness, ascending or descending, with mean 0 and variance 1."""
     from scipy.special import gammaincinv, ndtri
 
     levels = (np.arange(NULL_QUANTILE_COUNT) + 0.5) / NULL_QUANTILE_COUNT

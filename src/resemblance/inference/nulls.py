@@ -56,7 +56,8 @@ class NullCells(NamedTuple):
         return np.array(self.how) == EXACT_MOMENTS
 
     def scale(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean and the spread that standardise the pairs of a map.
+        """Return the mean and the spread that standardise the pairs of a map, (rows, columns)
+        each.
 
         Mean and spread are computed from the permuted values together with the observed value:
         under the null hypothesis all are exchangeable, and a scale without the observed value would
@@ -78,8 +79,8 @@ class NullCells(NamedTuple):
 
 
 def format_pvalue(p: float, method: str = "") -> str:
-    """Format a p-value; a value below 1e-4, or at the floor of exact moments, becomes "< 1e-4", and
-    NaN becomes "–"."""
+    """Return a p-value as text; a value below 1e-4 becomes "< 1e-4", as does 1e-4 if ``method`` is
+    exact moments; NaN becomes "–"."""
     if math.isnan(p):
         return "–"
     is_small = p < MIN_TRUSTED_EXACT_P or (p == MIN_TRUSTED_EXACT_P and method == EXACT_MOMENTS)
@@ -87,7 +88,8 @@ def format_pvalue(p: float, method: str = "") -> str:
 
 
 def format_labeled_pvalue(p: float, method: str = "") -> str:
-    """Format a p-value with the letter p, for example "p = 0.03"."""
+    """Return a p-value as text with the letter p: "p = 0.03" or "p < 1e-4". ``method`` as in
+    :func:`format_pvalue`."""
     text = format_pvalue(p, method)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
@@ -99,8 +101,9 @@ def compute_null_cells(
     design: Design,
     exact: bool,
 ) -> dict[str, NullCells]:
-    """Return the chance levels, spreads and p-values of all pairs with a score, by measure.
-    ``exact``: whether exact moments may replace permutations."""
+    """Compute the missing permuted values; return the null distributions of all pairs with a
+    score, by specification of the measure. ``exact``: whether exact moments may replace
+    permutations."""
     layout = run.layout
     pairs = {m: layout.with_values(m, comparison[m.spec]) for m in measures}
     choices = exact_pairs(run, pairs, design, exact)
@@ -134,8 +137,9 @@ def _collect_null_cells(
     permuted_pairs: Sequence[IndexPair],
     design: Design,
 ) -> NullCells:
-    """Return chance, spread, p-values and permuted values of a measure as matrices; NaN for pairs
-    without a score. ``profiles``: the pairs with exact moments."""
+    """Return the null distributions of a measure as matrices; NaN for pairs without a score.
+    ``profiles``: the pairs with exact moments. ``permuted_pairs``: the pairs with permuted values.
+    """
     layout, values = run.layout, comparison[m.spec]
     n_permutations = design.total if permuted_pairs and not design.shifts else 0
     chance, spread, p = np.full((3, *layout.shape), np.nan)
@@ -175,15 +179,16 @@ def _exact_entry(
 
 
 def _constant_null_entry(value: float) -> NullEntry:
-    """Return an entry without chance level: a constant null distribution gives no evidence."""
+    """Return an entry with ``value`` and without chance level: a constant null distribution gives
+    no evidence."""
     return np.nan, np.nan, np.nan, np.nan, PAIRING_INDEPENDENT, value
 
 
 def _permuted_entry(
     run: InferenceRun, m: Measure, pair: IndexPair, value: float, design: Design
 ) -> NullEntry:
-    """Return the entry of a pair from its values under permutations or shifts. If all permutations
-    give one value, the entry has no chance level."""
+    """Return the entry of a pair with score ``value``, from the stored values under permutations
+    or shifts. If all permutations give one value, the entry has no chance level."""
     drawn = values_in_draws(run, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
@@ -200,5 +205,6 @@ def _permuted_entry(
 
 
 def _null_method_text(design: Design, missing: int) -> str:
-    """Return the method of the null distribution of a pair, with the number of missing values."""
+    """Return the method of the null distribution of a pair in words, with the number ``missing``
+    of permuted values that are undefined."""
     return f"{design.words}, {missing} without a value" if missing else design.words

@@ -23,11 +23,12 @@ NO_CEILING_FOR_PAIRS = (
 
 
 def align_to_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
-    """Return the subjects, with missing conditions filled in as NaN dissimilarities.
+    """Return the subjects by name, with missing conditions filled in as NaN dissimilarities.
 
     A subject with fewer conditions than the models, or with rows of NaN, becomes a dissimilarity
-    matrix of all conditions. The function returns ``subjects`` unchanged if the measure does not
-    allow missing pairs, or if the subjects are not a mapping of arrays.
+    matrix of all conditions; other subjects do not change. The function returns ``subjects``
+    unchanged if the measure does not allow missing pairs, or if the subjects are not a mapping of
+    arrays.
     """
     options = {**measure.defaults, **dict(measure.parameters)}
     if not (
@@ -57,9 +58,10 @@ def _is_array(value: Any) -> bool:
 
 
 def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) -> Any:
-    """Return a subject as a dissimilarity matrix with NaN for missing conditions. The value is
-    unchanged if no condition is missing, if fewer than two rows have numbers, or if the value is
-    not an array of NumPy."""
+    """Return a subject ``value`` as a representation of dissimilarities with NaN for missing
+    conditions; ``ids``: all conditions; ``kind``: the dissimilarity. The value is unchanged if no
+    condition is missing, if fewer than two rows have numbers, or if the value is not an array of
+    NumPy."""
     if not _is_array(value):
         return value
     x = as_representation(value, name)
@@ -82,7 +84,7 @@ def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None,
 
 
 def _nonmissing_rows(source: np.ndarray) -> np.ndarray:
-    """Return the indices of the rows with at least one number."""
+    """Return the indices of the rows of ``source``, (n, d), with at least one number."""
     is_nan = np.isnan(source) if source.dtype.kind == "f" else np.zeros(source.shape, dtype=bool)
     return np.flatnonzero(~is_nan.all(axis=1))
 
@@ -99,9 +101,11 @@ def check_model_has_all_pairs(x: Representation) -> None:
 def columns_by_subject(
     rows: Sequence[Representation], columns: Sequence[Representation], measure: Measure
 ) -> dict[str, list[Representation]]:
-    """Return the models, by subject, with the pairs of the subject only.
+    """Return the models ``columns``, by subject with missing pairs, as dissimilarities with NaN at
+    the missing pairs of the subject.
 
-    The entry "" has the models with all pairs, for all subjects with all pairs.
+    The entry "" has the unchanged models, for all subjects with all pairs, if there are such
+    subjects. ``rows``: the subjects.
     """
     kind = {**measure.defaults, **dict(measure.parameters)}.get("rdm", "")
     models_by_subject = {"": list(columns)} if not all(map(has_missing_pairs, rows)) else {}
@@ -114,8 +118,8 @@ def columns_by_subject(
 
 
 def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
-    """Return one note with the numbers of stimuli and pairs of the subjects that lack some, or
-    ()."""
+    """Return one note, in a tuple, that says for each subject with missing pairs how many stimuli
+    and pairs are present; () if no subject lacks pairs."""
     subject_notes = [_format_present_pairs(x) for x in subjects if has_missing_pairs(x)]
     return (
         (f"compared on the pairs of stimuli that they have: {', '.join(subject_notes)}",)

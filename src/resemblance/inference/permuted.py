@@ -30,7 +30,8 @@ NULL_USE, PROBE_USE = "null", "probe"  # the uses of a design
 def missing_draws(
     run: InferenceRun, pairs: RequiredPairs, design: Design, use: str = NULL_USE
 ) -> dict[range, RequiredPairs]:
-    """Return the pairs without values, by chunk of draws. A chunk without such pairs has {}."""
+    """Return, by chunk of draws, the pairs of ``pairs`` without stored values. A chunk without
+    such pairs has {}. ``use``: "null" or "probe", the purpose of the values."""
     key = design_key(design, run.layout, use)
     return {
         chunk: run.missing(pairs, NullDistribution, len(chunk), design=key, start=chunk.start)
@@ -39,7 +40,8 @@ def missing_draws(
 
 
 def draw_chunks(design: Design) -> list[range]:
-    """Return the ranges of draws; a :class:`.NullDistribution` holds the values of one range.
+    """Return the ranges of draw numbers; a :class:`.NullDistribution` holds the values of one
+    range.
 
     With shifts, draw 0 is the unshifted window.
     """
@@ -53,8 +55,8 @@ def draw_chunks(design: Design) -> list[range]:
 def format_estimated_time(
     run: InferenceRun, m: Measure, pairs: Sequence[IndexPair], design: Design
 ) -> str:
-    """Return the estimated time of the draws as text, ", about ...", from the time of a permuted
-    value of one pair.
+    """Return the estimated time of all draws of ``pairs`` as text, ", about ...", from the
+    measured time of a permuted value of the first pair.
 
     Return "" for short work, for shifts, and if the pair has no value.
     """
@@ -78,9 +80,10 @@ def format_estimated_time(
 def draw_blocks(
     run: InferenceRun, missing: dict[range, RequiredPairs], design: Design, use: str = NULL_USE
 ) -> Iterable[PairBlock]:
-    """Return the blocks of the missing draws, with intermediates that fit in memory.
+    """Return the blocks of work for the missing draws of :func:`missing_draws`, with intermediates
+    that fit in memory.
 
-    Blocks with the same measures follow each other.
+    Blocks with the same measures follow each other. ``use``: "null" or "probe".
     """
     layout, key = run.layout, design_key(design, run.layout, use)
     blocks_by_measures = dict[tuple[Measure, ...], list[PairBlock]]()
@@ -94,7 +97,8 @@ def draw_blocks(
 
 
 def _cache_memory_factor(measures: Iterable[Measure], run: InferenceRun, design: Design) -> int:
-    """Return the memory of a draw as a multiple of the intermediates of all representations.
+    """Return the memory of a draw as a multiple of the memory of the intermediates without
+    permutation: 1, 2 or 4.
 
     In a square a draw permutes the intermediates of all representations, otherwise of one column.
     Vectors of all pairs of samples are permuted as square matrices with twice the memory.
@@ -119,7 +123,8 @@ def design_key(design: Design, layout: InferencePairs, use: str) -> str:
 def values_in_draws(
     run: InferenceRun, m: Measure, pair: IndexPair, design: Design, use: str = NULL_USE
 ) -> np.ndarray:
-    """Return the scores of a pair in all draws, in the order of the draws."""
+    """Return the stored scores of a pair in all draws, in the order of the draws, (draws,); the
+    scores must be computed before. ``use``: "null" or "probe"."""
     key = design_key(design, run.layout, use)
     parts = [
         run.result(m, pair, NullDistribution, design=key, start=chunk.start).values[: len(chunk)]

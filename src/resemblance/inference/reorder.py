@@ -44,7 +44,7 @@ class AxisRule(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Permutation:
-    """A permutation of n samples: sample ``rows[i]`` moves to position i.
+    """A permutation of n samples: sample ``rows[i]`` moves to position i, as in ``array[rows]``.
 
     Raises ``ValueError`` unless ``rows`` contains each of 0 ... n - 1 exactly once.
     """
@@ -75,7 +75,8 @@ class Permutation:
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """The old position of every pair in a vector of all n (n - 1) / 2 pairs of samples."""
+        """The old position of every pair in a vector of all n (n - 1) / 2 pairs of samples, row by
+        row above the diagonal: ``vector[pairs]`` is the permuted vector."""
         n = len(self.rows)
         first, second = (self.rows[ends] for ends in np.triu_indices(n, 1))
         low, high = np.minimum(first, second), np.maximum(first, second)
@@ -224,11 +225,12 @@ def permute_intermediate(rule: AxisRule, value: Any, permutation: Permutation, n
 def permute_pair_vector(
     x: Representation, key: Any, vector: np.ndarray, permutation: Permutation
 ) -> np.ndarray:
-    """Return a vector of all pairs of samples with permuted samples, computed from the square
-    matrix.
+    """Return a new vector of all pairs of samples, row by row above the diagonal, with permuted
+    samples, computed from the square matrix.
 
-    The entries of a sample are contiguous in a row of the matrix, but not in the vector, so the
-    function needs a fraction of the time, and the memory of the matrix.
+    ``key``: the cache key of ``vector`` among the intermediates of ``x``. The entries of a sample
+    are contiguous in a row of the matrix, but not in the vector, so the function needs a fraction
+    of the time, and the memory of the matrix.
     """
     rows, n = permutation.rows, len(permutation.rows)
     matrix = square_from_pair_vector(x, key, vector)
@@ -243,9 +245,10 @@ def permute_pair_vector(
 
 
 def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix, with zeros on the diagonal, of a vector of all pairs of samples.
+    """Return the symmetric matrix (n, n), with zeros on the diagonal, of a vector of all pairs of
+    samples.
 
-    ``x`` caches the matrix like an intermediate.
+    ``x`` caches the matrix like an intermediate. ``key``: the cache key of ``vector``.
     """
     from scipy.spatial.distance import squareform
 
@@ -257,7 +260,8 @@ def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> 
 
 
 def _permute_sparse(value: Any, permutation: Permutation) -> Any:
-    """Permute rows and columns of a sparse array; the new indices are sorted without a sort."""
+    """Return a sparse (n, n) array with permuted rows and columns; the new indices are sorted
+    without a sort."""
     rows = permutation.rows
     return value.tocsc()[:, rows].tocsr()[rows].asformat(value.format)
 
@@ -271,7 +275,7 @@ def _permute_axes(axes: tuple[int, ...], value: Array, rows: np.ndarray) -> Arra
 
 
 def _permute_both_axes(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Permute rows and columns of a matrix, block by block."""
+    """Return a new matrix ``value[rows][:, rows]``, computed in blocks of rows."""
     result = np.empty_like(value, order="C")
     for start in range(0, len(rows), GATHERED_ROWS):
         block = slice(start, start + GATHERED_ROWS)
@@ -281,8 +285,8 @@ def _permute_both_axes(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _take_along_axis(value: Array, index: Any, axis: int = 0) -> Array:
-    """Take entries of an array of any library along an axis. With NumPy, ``index`` may have several
-    axes; with other libraries only for a vector."""
+    """Return the entries of ``value``, an array of any library, at ``index`` along ``axis``. With
+    NumPy, ``index`` may have several axes; with other libraries only if ``value`` is a vector."""
     if isinstance(value, np.ndarray):
         return np.take(value, np.asarray(index), axis=axis)
     xp = namespace(value)
@@ -302,7 +306,8 @@ def _inverse_like(inverse: np.ndarray, value: Array) -> Array:
 
 
 def _permute_neighbors(neighbors: Nearest, permutation: Permutation) -> Nearest:
-    """Permute the nearest neighbours; tied neighbours are sorted by their new indices."""
+    """Return the nearest neighbours after permuting the samples: rows move, and neighbours have
+    their new indices; tied neighbours are sorted by their new indices."""
     indices = _take_along_axis(
         _inverse_like(permutation.inverse, neighbors.listed),
         np.take(neighbors.listed, permutation.rows, axis=0),

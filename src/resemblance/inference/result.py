@@ -562,7 +562,7 @@ class Evidence(MappingResult):
 
 
 def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
-    """Return the scores above chance of :meth:`Evidence.above_chance`; all NaN for a measure
+    """Return :meth:`Evidence.above_chance` of the measure, (rows, columns); all NaN for a measure
     without a most similar value."""
     if not math.isfinite(most_similar(info)):
         return np.full(evidence[info].shape, np.nan)
@@ -570,8 +570,8 @@ def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
 
 
 def _rows_by_label(numbers: np.ndarray, labels: Any) -> dict[Hashable, np.ndarray]:
-    """Return the positions of the samples with each label. ``numbers``: the labels as integers from
-    0."""
+    """Return the positions of the samples with each label. ``numbers``: the labels as integers
+    from 0, (n,). ``labels``: the labels, (n,), the keys of the result."""
     label_list = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     groups = (np.flatnonzero(numbers == group) for group in range(numbers.max() + 1))
     return {label_list[rows[0]]: rows for rows in groups}

@@ -56,8 +56,8 @@ class InferenceRun:
     def missing(
         self, requests: RequiredPairs, kind: type[JobResult], size: int = 0, **facts: str | int
     ) -> dict[Measure, list[IndexPair]]:
-        """Return the pairs without a result of at least ``size`` values, for measures with such
-        pairs.
+        """Return the pairs of ``requests`` without a result of type ``kind`` with at least
+        ``size`` values, by measure; measures without such pairs are left out.
 
         ``facts``: the fields of the result type ``kind``.
         """
@@ -70,7 +70,8 @@ class InferenceRun:
         return missing
 
     def result(self, m: Measure, pair: IndexPair, kind: type[Result], **facts: str | int) -> Result:
-        """Return the result of a type for a pair; ``facts`` as in :meth:`missing`."""
+        """Return the stored result of type ``kind`` for a pair; ``facts`` as in
+        :meth:`missing`."""
         result = self.results[self._key(m, pair, kind, **facts)]
         assert isinstance(result, kind)
         return result
@@ -84,8 +85,9 @@ class InferenceRun:
     def group_chunks(
         self, missing: Mapping[Chunk, RequiredPairs]
     ) -> Iterator[tuple[RequiredPairs, list[Chunk]]]:
-        """Yield the missing pairs, with the chunks that miss these pairs: as many chunks as a block
-        computes. Only neighbouring chunks are grouped."""
+        """Yield the missing pairs, with the chunks that miss these pairs: as many chunks as a
+        block computes. ``missing``: the missing pairs by chunk, in order; only neighbouring chunks
+        with equal pairs are grouped."""
         for pairs, group in groupby(missing, key=missing.__getitem__):
             chunks = list(group)
             size = math.ceil(len(chunks) / self.n_chunks)
@@ -99,10 +101,11 @@ class InferenceRun:
         memory: int | None = None,
         groups: int = 1,
     ) -> Iterator[PairBlock]:
-        """Yield blocks that cover ``requests``, with at least ``groups`` groups of representations.
-        ``memory``: bytes for intermediates, by default of the options.
+        """Yield blocks of work that cover the pairs ``requests``, with at least ``groups`` groups
+        of representations.
 
-        ``job_of`` returns the job of a block from the tokens of its representations.
+        ``job_of`` returns the job of a block from the tokens of its representations. ``memory``:
+        bytes for intermediates, by default of the options.
         """
         representations, tokens = self.layout.all, self.layout.tokens
         missing = {m.spec: np.zeros((len(representations),) * 2, dtype=bool) for m in requests}
@@ -124,7 +127,8 @@ class InferenceRun:
     def compute(
         self, blocks: Iterable[PairBlock], *, counted: bool = False, shared: bool = False
     ) -> None:
-        """Run the jobs of blocks; ``counted`` results advance the progress bar.
+        """Run the jobs of blocks and keep the results; ``counted`` results advance the progress
+        bar.
 
         ``shared``: workers share the cached intermediates of representations.
         """

@@ -36,7 +36,8 @@ MIN_UNEXPLAINED = 1e-14  # a smaller share of the variance is rounding
 def check_model_score(
     score: str, measure: Measure, models: tuple[str, ...], *, has_folds: bool
 ) -> None:
-    """Raise ``ValueError`` unless the measure and the models have a score of several models."""
+    """Raise ``ValueError`` unless ``score`` is "similarity", or a score that the measure and the
+    models, at least two names without folds, allow."""
     check_choice("score_models: score", score, get_args(ModelScore))
     if score == "similarity":
         return

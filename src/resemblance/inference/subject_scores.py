@@ -62,7 +62,8 @@ class SubjectScores(BaseResult):
         return {}
 
     def _column(self, name: str) -> int:
-        """Return the column of a model; ``KeyError`` for an unknown name."""
+        """Return the position of model ``name`` in ``models``; ``KeyError`` for an unknown
+        name."""
         if name not in self.models:
             raise KeyError(f"no model {name!r}; there are {', '.join(self.models)}")
         return self.models.index(name)

@@ -45,7 +45,8 @@ DRAWS_PER_CHUNK = 20  # draws per result; a killed run loses at most one result 
 def requested_pairs(
     task: PairBlock,
 ) -> Iterator[tuple[RepresentationIndex, RepresentationIndex, list[int]]]:
-    """Yield the positions of x and y with the positions of the measures to compute.
+    """Yield the positions of x and y among the representations of the task, with the positions of
+    the measures to compute.
 
     Pairs with the same y follow each other.
     """
@@ -98,7 +99,7 @@ class PermutationJob:
 
     @property
     def moves_both(self) -> bool:
-        """Whether x and y are permuted independently.
+        """Whether x and y are permuted independently, and not y alone.
 
         In an exhaustive design all representations have the same permutations, so permuting x and y
         would keep the pairing.
@@ -108,7 +109,8 @@ class PermutationJob:
     def _sides(
         self, task: PairBlock, draw: int, unmoved: Callable[[RepresentationIndex], Representation]
     ) -> SideLookup:
-        """Return a function from positions to the permuted x and y of a draw.
+        """Return a function from the positions of x and y to the permuted x and y of draw number
+        ``draw``.
 
         ``unmoved`` returns unshifted windows, which keep their intermediates from draw to draw.
         """
@@ -138,8 +140,9 @@ class PermutationJob:
 def _pair_values(
     pairs: Sequence[PermutedPair], measures: Sequence[Measure], sides: SideLookup
 ) -> list[float]:
-    """Return the scores of pairs in one list, pair by pair and measure by measure; NaN outside the
-    domain. The measures of a pair share the cache of the pair."""
+    """Return the scores of ``pairs`` in one list, pair by pair and measure by measure; NaN outside
+    the domain. ``sides``: returns the permuted x and y of two positions. The measures of a pair
+    share the cache of the pair."""
     values = []
     for i, j, positions in pairs:
         x, y = sides(i, j)
@@ -217,8 +220,9 @@ class JackknifeJob:
         p: int,
         cells: Sequence[tuple[RepresentationIndex, RepresentationIndex, list[int]]],
     ) -> dict[tuple[RepresentationIndex, RepresentationIndex], np.ndarray]:
-        """Return the inner products by rows, by pair, for pairs of a measure that uses the
-        products; {} for other measures."""
+        """Return, by pair, the inner products by rows, (n,), for pairs of the measure at position
+        ``p`` that uses the products; {} for other measures. ``cells``: x, y and the positions of
+        the measures."""
         representations, product = task.representations, task.measures[p].product
         if product is None or product.by_rows is None:
             return {}
@@ -267,7 +271,7 @@ class SubsampleJob:
         self, task: PairBlock, rows: np.ndarray
     ) -> Iterator[tuple[PairMeasureIndex, tuple[float, str]]]:
         """Yield, for every pair and measure, the positions of x, y and the measure in the task,
-        with the score on a subset and the reason for a missing score, or ""."""
+        with the score on the samples ``rows`` and the reason for a missing score, or ""."""
         n = task.rows[0].shape[0]
         measures = tuple(_without_diagnostics(subsample_measure(m, rows, n)) for m in task.measures)
         position = {m.spec: p for p, m in enumerate(measures)}
@@ -287,7 +291,7 @@ class SubsampleJob:
 
 @lru_cache(maxsize=64)
 def _without_diagnostics(measure: Measure) -> Measure:
-    """Return the measure with the same scores, but without diagnostics, chance level and
+    """Return a copy of the measure with the same scores, but without diagnostics, chance level and
     uninformative values."""
     return replace(measure, chance=None, uninformative=None, diagnostics=no_diagnostics)
 
