@@ -92,7 +92,8 @@ class Alignment:
         return self._fitted.score(float64_points(x), float64_points(y))
 
     def _samples(self, data: Any, fitted: Representation, caller: str) -> Representation:
-        """Return checked samples with the features in the order of the fitted samples."""
+        """Return ``data`` as samples, checked, with the features in the order of the fitted
+        samples ``fitted``; ``caller``: the function in errors."""
         x = as_representation(data, fitted.name)
         require_features(caller, x)
         if x.shape[1] != fitted.shape[1]:

@@ -217,8 +217,9 @@ def scale_curve(
 
 
 def _only_scale(given: Mapping[str, Iterable[float] | None]) -> tuple[str, tuple[float, ...]]:
-    """Return the name of the given scale and its sorted values. Raises ``ValueError`` unless
-    exactly one scale is given, with different finite numbers."""
+    """Return the name of the given scale and its sorted values. ``given``: the values by name,
+    None for a scale that is not given. Raises ``ValueError`` unless exactly one scale is given,
+    with different finite numbers."""
     names = [name for name, scales in given.items() if scales is not None]
     if len(names) != 1:
         problem = " and ".join(f"{name}=" for name in names) or "none"
@@ -242,8 +243,9 @@ def _only_scale(given: Mapping[str, Iterable[float] | None]) -> tuple[str, tuple
 def _scale_points(
     measures: Sequence[Measure], x: Representation, y: Representation, scales: Sequence[float]
 ) -> tuple[ScalePoint, ...]:
-    """Return the values in the order of the scales. The function computes the largest scale first,
-    and then drops intermediates that belong to a single width."""
+    """Return the points of the curve in the order of ``scales``, ascending. ``measures``: the
+    measure at each scale. The function computes the largest scale first, and then drops
+    intermediates that belong to a single width."""
     points, kept = list[ScalePoint](), dict[int, list[Hashable]]()
     with pair_cache(x, y):
         for m, scale in zip(reversed(measures), reversed(scales)):
@@ -256,7 +258,7 @@ def _scale_points(
 
 
 def _has_width(key: Any) -> bool:
-    """Say whether a cached intermediate belongs to one width of a kernel."""
+    """Return whether a key of a cache belongs to an intermediate of a kernel with one width."""
     return any(isinstance(value, GramKernel) for _, value in key[1])
 
 

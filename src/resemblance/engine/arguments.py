@@ -33,7 +33,8 @@ OWN_SAMPLES_REMEDY = (
 def named_representations(
     rows: Any, columns: Any = None, caller: str = "compare"
 ) -> RowsAndColumns:
-    """Return representations with unique names for the arguments of a comparison.
+    """Return the rows and the columns of a comparison as representations with unique names; None
+    for the columns without ``columns``.
 
     The layers of a model are called ``model/layer``. Models of equal name are numbered: "ResNet",
     "ResNet 2". Arrays with equal column names get the same column order. ``caller`` is the function
@@ -119,7 +120,8 @@ def measures_with_fit(caller: str, measures: Sequence[str | Measure]) -> tuple[M
 
 
 def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeatures]]) -> str:
-    """Return the name of a model, numbered if an earlier model of ``models`` has the same name."""
+    """Return the name of a model, numbered if an earlier model of the same name is in ``models``,
+    models by name; add the model to ``models``."""
     namesakes = models.setdefault(model.name, [])
     position = next(
         (i for i, namesake in enumerate(namesakes) if namesake is model), len(namesakes)
@@ -132,8 +134,9 @@ def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeature
 def _named_entries(
     argument: Any, prefix: str, models: dict[str, list[ModelFeatures]]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the data of every representation in an argument: the given name, the
-    data's own name, or ``prefix`` and a number; layers as ``name/layer``."""
+    """Yield the name and the data of every representation in ``argument``: the given name, the
+    data's own name, or ``prefix`` and a number; layers as ``name/layer``. ``models``: earlier
+    models by name, which the function extends."""
     if isinstance(argument, ModelFeatures):
         yield from _expand_layers(_unique_model_name(argument, models), argument)
         return
@@ -162,7 +165,8 @@ def _is_measure_name(data: Any) -> bool:
 
 
 def _expand_layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the layers of a model or mapping as ``name/layer``, and any other data unchanged."""
+    """Yield the name ``name/layer`` and the array of every layer of a model or mapping; for any
+    other data, ``name`` and the data."""
     layers = data.layers if isinstance(data, ModelFeatures) else data
     if not isinstance(layers, Mapping):
         yield name, data
@@ -221,8 +225,8 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
 
 
 def _check_unique_measure(m: Measure, measures: Sequence[Measure]) -> None:
-    """Raise ``ValueError`` if another function has the same name, or another measure the same
-    label."""
+    """Raise ``ValueError`` if another function has the name of ``m``, or another measure in
+    ``measures`` the label of ``m``."""
     known_measures = [*list_measures(), *HELD_OUT_MEASURES.values(), *measures]
     namesake = next((other for other in known_measures if other.name == m.name), m)
     if namesake.function is not m.function:

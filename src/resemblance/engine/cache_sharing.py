@@ -120,7 +120,7 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
 
 
 def _portable_cache_key(key: Any) -> tuple[Any, ...] | None:
-    """Return a cache key valid in all processes: module, function name, parameters.
+    """Return a cache key in a form valid in all processes: module, function name, parameters.
 
     Return None for a local function or a lambda.
     """
@@ -150,11 +150,13 @@ class SharedRepresentation(NamedTuple):
 
 
 def load_shared(shared: SharedRepresentation | Representation) -> Representation:
-    """Return the representation for the computation in a worker.
+    """Return the representation for the computation in a worker, which reads intermediates from
+    the shared cache.
 
     The result is a copy, and its intermediates are dropped with the copy. Threads are the
     exception: threads use the shared representation itself. An unshared representation is copied as
-    well. If another worker is computing the intermediates, the function waits for that worker.
+    well. The first worker computes the intermediates and writes the file; meanwhile, the function
+    waits in other workers.
     """
     if isinstance(shared, Representation):
         return copy(shared)
@@ -238,18 +240,21 @@ class SharedCache:
         self._current = set[SharedKey]()  # keys of the tasks being scheduled
 
     def has_room(self, representations: Iterable[Representation], measures: MeasureTuple) -> bool:
-        """Return whether there is room for the intermediates of all representations together."""
+        """Return whether there is room for the intermediates of all representations together, in
+        all places together."""
         sizes = (self._size(x, measures) for x in representations)
         return sum(sizes) <= sum(self._room.values())
 
     def calls(
         self, tasks: Iterable[PairBlock], make_call: Callable[..., WorkerCall]
     ) -> Iterator[WorkerCall]:
-        """Yield the calls of the tasks of a comparison, and first the calls that fill the caches.
+        """Yield the calls of the tasks of a comparison, and before a task the calls that fill the
+        caches that the task needs.
 
-        A single task shares nothing, because no other task would reuse the intermediates. At the
-        end of a comparison, or of a group of measures, a shared representation is released with the
-        last call that needs it.
+        ``make_call``: returns the call of a task, given the task and, if shared, the shared
+        representations. A single task shares nothing, because no other task would reuse the
+        intermediates. At the end of a comparison, or of a group of measures, a shared
+        representation is released with the last call that needs it.
         """
         for _, group in groupby(tasks, key=lambda task: task.measures):
             head = list(islice(group, 2))
@@ -262,7 +267,8 @@ class SharedCache:
             self._end_unused(previous)
 
     def done(self, call: WorkerCall) -> None:
-        """Record that a call is finished and release shared representations without further calls.
+        """Record that ``call`` is finished, and release shared representations without further
+        calls.
 
         If a worker is lost, the call may finish late.
         """
@@ -290,7 +296,8 @@ class SharedCache:
         yield make_call(task, shared)._replace(uses=keys)
 
     def _begin(self, key: SharedKey) -> list[WorkerCall]:
-        """Share a representation if the intermediates fit; return the calls to run first."""
+        """Record what tasks get for a representation: the shared representation, or the plain one
+        for lack of room; return the calls that must run before the tasks, [] for none."""
         size = self._size(*key)
         place = next((p for p, room in self._room.items() if size <= room), None)
         try:
@@ -304,7 +311,7 @@ class SharedCache:
         return calls
 
     def _end_unused(self, keys: Iterable[SharedKey]) -> None:
-        """Release shared representations that no scheduled call needs.
+        """Release the shared representations among ``keys`` that no scheduled call needs.
 
         Representations without room for their intermediates are released as soon as no running call
         needs them.
@@ -320,8 +327,8 @@ class SharedCache:
                     self._room[place] += size
 
     def _size(self, x: Representation, measures: MeasureTuple) -> float:
-        """Return the approximate bytes of a shared representation and the intermediates; infinite
-        for an array that files cannot share."""
+        """Return the approximate bytes of a shared representation and the intermediates for
+        ``measures``; infinite for an array that files cannot share."""
         if self._share is share_with_threads:
             return representation_cache_bytes(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
@@ -333,9 +340,10 @@ class SharedCache:
 
 def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) -> ShareResult:
     """Share the representation itself, including the cache, between threads of the process.
+    ``place`` is not used.
 
-    The result, as for the other share functions: the shared representation, the calls to run first,
-    and the function that ends the sharing.
+    Return, as the other share functions: the shared representation, the calls to run first, and the
+    function that ends the sharing.
     """
     return SharedRepresentation(x, measures, None), [], x.clear_cache
 
@@ -344,7 +352,7 @@ def share_with_cluster(
     executor: Any, x: Representation, measures: MeasureTuple, place: Any
 ) -> ShareResult:
     """Share a representation as a future of a Dask cluster; the workers pass intermediates on.
-    Without a ``place``, return the plain representation."""
+    Return as :func:`share_with_threads`; with ``place`` None, the plain representation."""
     if place is None:
         return x, [], lambda: None
     options = {"pure": False, **executor._kwargs}
@@ -352,8 +360,9 @@ def share_with_cluster(
 
 
 def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | None) -> ShareResult:
-    """Share a representation as two files in a folder: the array and the intermediates. Without a
-    folder, return the plain representation."""
+    """Share a representation as two files in ``folder``: the array and the intermediates, which
+    the first call computes. Return as :func:`share_with_threads`; with ``folder`` None, the plain
+    representation."""
     if folder is None:
         return x, [], lambda: None
     file = folder / f"{uuid4().hex}.cache"
@@ -431,14 +440,16 @@ def shared_folders(spill: str | Path | bool | None) -> list[Path]:
 
 
 def _free_bytes(folder: Path) -> float:
-    """Return half of the bytes that are free for files in a folder."""
+    """Return half of the bytes that are free for files in a folder; in the in-memory folder at
+    most half of the available memory."""
     free = shutil.disk_usage(folder).free
     available = available_memory() if folder == SHARED_MEMORY_FOLDER else None
     return min(free, free if available is None else available) / MAX_MEMORY_FRACTION
 
 
 def write_array(x: Representation, path: Path) -> Representation:
-    """Write an array to a file; return a representation that is pickled as a path to the file."""
+    """Write the array of ``x`` to a file; return a copy of ``x`` that is pickled as a path to the
+    file."""
     x.source.tofile(path)
     y = copy(x)
     y.path, y.source = path, np.memmap(path, x.source.dtype, "r", shape=x.shape)
@@ -469,7 +480,7 @@ def _private_temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def _remove_stale_folders(parent: Path) -> None:
-    """Remove the folders of killed runs on this machine."""
+    """Remove the folders of killed runs on this machine from the folder ``parent``."""
     for folder in parent.glob(f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-*-*"):
         process = folder.name.rsplit("-", 2)[1]
         if process.isdecimal() and not is_process_alive(int(process)):

@@ -58,13 +58,14 @@ class MeasureRate:
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
     def add(self, pairs: set[DataPair], seconds: float) -> None:
-        """Add the seconds of a step to the rate; ``pairs`` are all pairs of the step."""
+        """Add the seconds of a step to the rate; ``pairs`` are pairs of one step, all or a
+        part."""
         self.seconds[self.steps[next(iter(pairs))]] += seconds
         self.missing -= pairs
 
     @property
     def of_representation(self) -> float:
-        """The seconds for the intermediates of a single representation.
+        """The seconds for computing the intermediates of a single representation.
 
         The first pair is excluded, because the time of the first pair includes imports and
         compilation.
@@ -132,7 +133,8 @@ class TimeEstimate:
         columns: np.ndarray,
         needed_sizes: set[MeasureSize],
     ) -> Iterator[PairBlock]:
-        """Yield the timing blocks for a group of a comparison, for needed sizes without a rate."""
+        """Yield the timing blocks for the groups ``rows`` and ``columns`` (positions) of a
+        comparison, for sizes in ``needed_sizes`` without a rate."""
         sizes_by_places = defaultdict[
             tuple[TimedPositions, TimedPositions], dict[Measure, MeasureSize]
         ](dict)
@@ -153,7 +155,9 @@ class TimeEstimate:
         j: TimedPositions,
         sizes: Mapping[Measure, MeasureSize],
     ) -> ComparisonPlan:
-        """Move the first pairs of measures from a plan to a new plan; return the new plan."""
+        """Move the first pairs of the measures in ``sizes`` from a plan to a new plan, and create
+        their rates; return the new plan. ``i``, ``j``: the positions of the rows and of the columns
+        to time."""
         is_square = plan.columns is None
         side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
         rows, columns = (tuple(side[k] for k in places) for side, places in zip(plan.sides, (i, j)))
@@ -189,7 +193,8 @@ class TimeEstimate:
         )
 
     def take(self, columns: Iterable[ScoreBatch]) -> None:
-        """Add the seconds of scores of timed pairs; ignore the scores of other pairs."""
+        """Add the seconds of score batches of timed pairs to the rates; ignore batches of other
+        pairs."""
         for column in columns:
             ends = zip(column.x.tolist(), column.y.tolist())
             pairs = {frozenset((column.data[x], column.data[y])) for x, y in ends}
@@ -203,7 +208,8 @@ class TimeEstimate:
         return not any(rate.missing for rate in self.rates.values())
 
     def seconds(self) -> dict[str, float]:
-        """Return the estimated seconds of every measure on a single worker.
+        """Return the estimated seconds of all pairs of every measure on a single worker, by
+        specification.
 
         Sizes without a rate add nothing.
         """
@@ -235,7 +241,8 @@ class TimeEstimate:
 
 
 def score_timed_pairs(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a timing task: the first pairs one at a time, then the other pairs."""
+    """Yield the scores of a timing task: the first pairs one at a time, then the other pairs
+    together."""
     size = len(task.rows), len(task.columns)
     mask = np.zeros(size, dtype=bool)
     for part in task.forward:
@@ -260,7 +267,8 @@ PairPosition = tuple[int, int]
 def _single_then_block_pairs(
     mask: np.ndarray, is_square: bool
 ) -> tuple[list[PairPosition], list[PairPosition]]:
-    """Return the pairs to compute one at a time, in their order, and all other pairs.
+    """Return the (row, column) pairs in ``mask`` to compute one at a time, in their order, and all
+    other pairs.
 
     In a square comparison, (a, b) and (b, a) count as a single pair.
     """
@@ -276,7 +284,8 @@ def _single_then_block_pairs(
 
 
 def _width_groups(plan: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return row and column indices, sorted by number of features, split into equally many groups.
+    """Return the row indices and the column indices, sorted by number of features, split into
+    equally many groups.
 
     If all widths are equal, all rows form a group and all columns form a group.
     """
@@ -293,7 +302,8 @@ def _width_groups(plan: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarr
 def _median_size(
     plan: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
 ) -> MeasureSize:
-    """Return the size of a pair from two groups: the features of the middle representations."""
+    """Return the size of a pair from two groups of positions: the features of the middle
+    representations in order of width."""
     features = [
         sorted(side[k].shape[1] for k in group.tolist())[len(group) // 2]
         for side, group in zip(plan.sides, (rows, columns))
@@ -304,7 +314,8 @@ def _median_size(
 def _measure_workload(
     plan: ComparisonPlan, m: Measure, rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]
 ) -> MeasureWorkload:
-    """Return the numbers of representations and pairs to compute for a measure."""
+    """Return the numbers of representations and pairs to compute for a measure, by groups.
+    ``rows``, ``columns``: the positions in each group."""
     is_square, todo = plan.columns is None, plan.missing[m.spec]
     pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
     pairs /= 2 if is_square and not m.symmetric else 1  # (a, b) and (b, a) are timed together
@@ -323,11 +334,11 @@ def _measure_workload(
 def _first_timed_block(
     plan: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
-    """Return the indices of rows and columns whose pairs are all missing; None if there are too
-    few.
+    """Return positions of rows and of columns, from the groups ``rows`` and ``columns``, whose
+    pairs are all missing; None if there are too few.
 
-    The pairs of the first two rows and columns are timed one at a time. The other rows and columns
-    are for measures that compute many pairs together.
+    The pairs of the first two rows and columns (three in a square) are timed one at a time. The
+    other rows and columns are for measures that compute many pairs together.
     """
     todo = plan.missing[m.spec]
     if plan.columns is None:
@@ -354,8 +365,9 @@ def _first_timed_block(
 def _first_timed_square(
     todo: np.ndarray, rows: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
-    """Return the rows and columns of the first timed block: three representations of ``rows`` with
-    all pairs still to compute, followed by later representations.
+    """Return the rows and the columns, which are equal, of the first timed block: three
+    representations of ``rows`` with all pairs still to compute, followed by later representations.
+    ``todo``: the mask of the pairs to compute.
 
     Return None if no three representations qualify.
     """

@@ -36,7 +36,8 @@ MAX_SHARED_BLOCK_HEIGHT = 100  # a worker keeps the files of two groups of repre
 def compute_missing_scores(
     comparisons: Sequence[ComparisonInputs], options: RunOptions, described: bool = True
 ) -> None:
-    """Compute the scores missing in the comparisons and in the file of ``save``.
+    """Compute the scores that neither the comparisons nor the file of ``save`` have, and put the
+    scores into the comparisons and the file.
 
     ``described``: the file describes the last comparison; otherwise the description stays.
     """
@@ -73,13 +74,14 @@ def compute_missing_scores(
 
 
 class EarlyCounter:
-    """Counts pairs for a progress bar, also pairs whose scores come later, once each."""
+    """Counts pairs for a progress bar, also pairs whose scores come later, once each. ``advance``
+    moves the bar; ``total``: the number of all pairs."""
 
     def __init__(self, advance: Callable[[int], None], total: int):
         self.advance, self.unfinished, self.early, self.left = advance, 0.0, 0, total
 
     def count_early(self, pairs: float) -> None:
-        """Count pairs, or parts of pairs, whose scores come later."""
+        """Count a number of pairs, or a fraction of a pair, whose scores come later."""
         self.unfinished += pairs
         whole = min(int(self.unfinished), self.left)
         if whole:
@@ -88,8 +90,8 @@ class EarlyCounter:
             self._advance(whole)
 
     def count(self, pairs: int) -> None:
-        """Count pairs whose scores are there. Pairs that were counted early are not counted
-        again."""
+        """Count a number of pairs whose scores are there. Pairs that were counted early are not
+        counted again."""
         counted = min(pairs, self.early)
         self.early -= counted
         self._advance(pairs - counted)
@@ -125,10 +127,11 @@ def plan_comparisons(
     room: int | None,
     cache: SharedCache | None,
 ) -> tuple[list[ComparisonPlan], list[ScoreBatch]]:
-    """Return the plan of every comparison, and the failures known in advance.
+    """Return the plan of every comparison, and the failures known in advance; warn if a pair
+    exceeds the budget.
 
     ``missing``: the masks of the pairs to compute. ``room``: the free memory of this machine in
-    bytes. Pairs that need more are removed from ``missing``.
+    bytes, None if unknown. Pairs that need more are removed from ``missing``.
     """
     plans, failures, oversized = list[ComparisonPlan](), list[ScoreBatch](), dict[str, int]()
     for inputs, masks in zip(comparisons, missing):
@@ -161,7 +164,8 @@ def plan_comparisons(
 
 
 def _block_height(plan: ComparisonPlan, workers: float, cache: SharedCache | None) -> int:
-    """Return the largest block height that gives ``workers`` workers enough blocks."""
+    """Return the largest number of rows of a block that gives ``workers`` workers enough
+    blocks."""
     if any(map(plan.computes_jointly, plan.measures)):
         return plan.height_for(workers)  # each block repeats the pass over the samples
     if cache is None or not cache.has_room(plan.all, tuple(plan.measures)):

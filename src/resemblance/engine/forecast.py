@@ -239,7 +239,8 @@ def _forecast_comparison(
 
 
 def _file_representation(x: Representation) -> Representation:
-    """Return a representation with a fingerprint from path, time and size of the file.
+    """Return a copy of ``x`` with a fingerprint from path, time and size of its file; ``x`` itself
+    if its array is not in a file.
 
     The function reads no values of the file.
     """
@@ -264,8 +265,9 @@ class TaskCounts:
     """Counts over the tasks of a group of measures.
 
     ``loads``: the number of representations with new intermediates, counted at every load;
-    ``values``: the number of values per measure. ``largest``: for every task, the number of
-    representations per width with intermediates at the same time.
+    ``values``: the number of values per measure. ``widths``: the different numbers of features,
+    ascending. ``largest``: for every task, the number of representations per width with
+    intermediates at the same time.
     """
 
     def __init__(self, first: PairBlock, widths: np.ndarray):
@@ -286,7 +288,8 @@ class TaskCounts:
         self.largest.add(tuple(np.bincount(places, minlength=len(self.widths)).tolist()))
 
     def bytes(self, copied: bool) -> int:
-        """Return the largest number of bytes of intermediates held at a time."""
+        """Return the largest number of bytes of intermediates that a task holds. ``copied``:
+        whether intermediates copy the arrays."""
         sizes = [
             representation_cache_bytes(self.measures, self.n, d, copied)
             for d in self.widths.tolist()
@@ -328,9 +331,11 @@ def _measure_forecast(
     memory: int | None,
     tallies: Sequence[TaskCounts],
 ) -> MeasureForecast:
-    """Return the forecast of a measure.
+    """Return the forecast of a measure. ``pairs``: the plan of the comparison; ``tallies``: the
+    counts of its tasks.
 
-    ``required``: the number of pairs; ``missing``: the number of pairs without a value.
+    ``required``: the number of pairs; ``missing``: the number of pairs without a value. ``memory``:
+    the available bytes, None if unknown.
     """
     own_tallies = [t for t in tallies if m in t.measures]
     values = int(sum(t.values[t.measures.index(m)] for t in own_tallies))
@@ -344,8 +349,9 @@ def _measure_forecast(
 
 
 def _max_fitting_samples(m: Measure, pairs: ComparisonPlan, available: float) -> str:
-    """Return a note with the largest number of samples, rounded down, for which a pair of the
-    measure fits; without such a number the note advises fewer features."""
+    """Return a note with the largest number of samples, rounded down to two digits, for which a
+    pair of the measure fits into ``available`` bytes; without such a number the note advises fewer
+    features."""
     high, widest = pairs.largest
     low = MIN_FITTING_SAMPLES
     while high - low > 1:
@@ -362,8 +368,8 @@ def _max_fitting_samples(m: Measure, pairs: ComparisonPlan, available: float) ->
 
 
 def _peak_memory(pairs: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
-    """Return the peak bytes on this machine: intermediates of all workers, and matrices of values
-    that are kept in memory."""
+    """Return the peak bytes on this machine: intermediates of ``workers`` workers, and matrices of
+    values that are kept in memory."""
     intermediates = max((t.bytes(pairs.is_copied) for t in tallies), default=0)
     matrix = 8 * len(pairs.sides[0]) * len(pairs.sides[1])
     matrices = len(pairs.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0

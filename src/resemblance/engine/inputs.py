@@ -152,16 +152,16 @@ class ComparisonInputs:
         return {spec: mask & self.matrices[spec].missing() for spec, mask in required.items()}
 
     def required_pairs(self, measure: Measure) -> np.ndarray:
-        """Return a mask of the pairs that define the matrix: (x, y) without (y, x) for a symmetric
-        measure."""
+        """Return a mask (rows, columns) of the pairs that define the matrix: (x, y) without (y, x)
+        for a symmetric measure."""
         mask = np.ones(tuple(map(len, self.sides)), dtype=bool)
         if not measure.symmetric:
             return mask
         return np.triu(mask) if self.columns is None else mask & ~self._transposed_pairs()
 
     def _transposed_pairs(self) -> np.ndarray:
-        """Mark the pairs whose transposed pair appears earlier in the same rectangular
-        comparison."""
+        """Return a mask (rows, columns) of the pairs whose transposed pair appears earlier in the
+        same rectangular comparison."""
         mask = np.zeros(tuple(map(len, self.sides)), dtype=bool)
         i, j = _shared_data_positions(
             *({data_key(r): k for k, r in enumerate(s)} for s in self.sides)
@@ -171,8 +171,8 @@ class ComparisonInputs:
 
 
 def load_saved_scores(store: ScoreFile, comparisons: Sequence[ComparisonInputs]) -> None:
-    """Read the scores of these comparisons from a file into the comparisons. Identify all data by
-    fingerprints first."""
+    """Put the scores of these comparisons in the file ``store`` into the comparisons. Identify all
+    data by fingerprints first."""
     for inputs in comparisons:
         inputs.use_fingerprints()
     check = range_checker((info for inputs in comparisons for info in inputs.infos), store.path)
@@ -184,7 +184,7 @@ def load_saved_scores(store: ScoreFile, comparisons: Sequence[ComparisonInputs])
 
 
 def find_missing_pairs(comparisons: Sequence[ComparisonInputs]) -> list[dict[str, np.ndarray]]:
-    """Return for each comparison the masks of the pairs to compute, by measure.
+    """Return for each comparison the masks (rows, columns) of the pairs to compute, by measure.
 
     A pair that an earlier comparison computes is not in the mask of a later comparison.
     """
@@ -210,13 +210,15 @@ def find_missing_pairs(comparisons: Sequence[ComparisonInputs]) -> list[dict[str
 def _shared_data_positions(
     first: Mapping[str, int], second: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
-    """Return the positions in ``first`` and in ``second`` of the data that both sides contain."""
+    """Return the positions in ``first`` and in ``second`` of the data that both contain.
+    ``first``, ``second``: positions by data key."""
     common = [name for name in first if name in second]
     return [first[name] for name in common], [second[name] for name in common]
 
 
 def _distinct_data(representations: Iterable[Representation]) -> tuple[Representation, ...]:
-    """Return the first representation of each data set."""
+    """Return the representations with the second and later representations of the same data left
+    out."""
     representations_by_data: dict[str, Representation] = {}
     for r in representations:
         representations_by_data.setdefault(data_key(r), r)

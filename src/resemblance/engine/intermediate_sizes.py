@@ -32,11 +32,12 @@ def group_measures(
 ) -> list[SizedMeasureGroup]:
     """Return groups of measures, with the bytes of intermediates per representation.
 
-    All measures form one group if the intermediates of all representations fit the budget.
-    Otherwise measures stay together when they share an intermediate of quadratic size in n; all
-    measures without a quadratic intermediate form another group. A group is split into single
-    measures if the intermediates of two representations exceed the ``available`` memory of the
-    machine. ``intermediates``: the intermediates of every measure for n samples, with their bytes.
+    ``intermediates``: the intermediates of every measure for n samples, with their bytes.
+    ``count``: the number of representations. ``memory``: the budget in bytes. All measures form one
+    group if the intermediates of all representations fit the budget. Otherwise measures stay
+    together when they share an intermediate of quadratic size in n; all measures without a
+    quadratic intermediate form another group. A group is split into single measures if the
+    intermediates of two representations exceed the ``available`` memory of the machine.
     """
     group_of_all = _group_with_bytes(list(intermediates), intermediates)
     if group_of_all[1] * count <= memory:
@@ -72,14 +73,17 @@ def _group_with_bytes(
 def representation_cache_bytes(
     measures: tuple[Measure, ...], n: int, d: int, copied: bool = True
 ) -> int:
-    """Return the bytes of the intermediates of measures for an (n, d) representation."""
+    """Return the bytes of the intermediates of measures for an (n, d) representation, shared
+    intermediates counted once. ``copied``: whether the array is copied into another precision or
+    layout."""
     return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
         1
     ]
 
 
 def is_small(n: int, d: int, count: int, memory: float) -> bool:
-    """Return whether intermediates fit in memory whatever ``count`` pairs and measures compute.
+    """Return whether intermediates certainly fit into ``memory`` bytes, for ``count``
+    representations, or products of representations and measures.
 
     ``n`` and ``d`` are the largest shape of a representation. Small data need no estimate.
     """
@@ -87,11 +91,11 @@ def is_small(n: int, d: int, count: int, memory: float) -> bool:
 
 
 def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
-    """Return the bytes of the intermediates of a measure for a pair of widths d and e.
+    """Return the bytes of the intermediates of a measure for a pair of shapes (n, d) and (n, e).
 
     The sum covers the intermediates of both representations and of the pair; shared memory counts
     once. The sum is a lower bound of the need of the measure: computing an intermediate may
-    temporarily take more.
+    temporarily take more. ``copied`` as in :func:`intermediates_used`.
     """
     total = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
     probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
@@ -169,8 +173,8 @@ class ProbeShapes(NamedTuple):
 
 
 def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
-    """Run a measure on small arrays, with the same code path as for shape (n, d). Return None if
-    the measure raises an exception."""
+    """Return the shapes of the intermediates of a measure on small arrays, with the same code path
+    as for shape (n, d); None if the measure raises an exception."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
     is_large = n > MAX_STORED_SAMPLES, n * d >= MIN_LARGE_VALUES
     return _run_probe(measure, width, measure.takes_blocks(n), *is_large)
@@ -180,11 +184,13 @@ def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
 def _run_probe(
     measure: Measure, width: ProbeWidth, in_blocks: bool, large: bool, large_array: bool
 ) -> ProbeShapes | None:
-    """Run a measure on small arrays; return None if the measure raises an exception.
+    """Return the shapes of the intermediates of a measure on small arrays; None if the measure
+    raises an exception.
 
-    ``in_blocks``: call the function for many pairs, not the plain function. ``large``: simulate the
-    blockwise mode for samples too many for a stored n x n matrix. ``large_array``: simulate an
-    array that is too large to copy.
+    ``width``: the number of features relative to the number of samples. ``in_blocks``: call the
+    function for many pairs, not the plain function. ``large``: simulate the blockwise mode for
+    samples too many for a stored n x n matrix. ``large_array``: simulate an array that is too large
+    to copy.
     """
     rows = max(23, measure.min_samples + 6)
     columns = {"wide": rows + 8, "middle": rows // 2, "narrow": 7}[width]
@@ -208,10 +214,12 @@ def _run_probe(
 
 
 def _subsample_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """Return the numbers of rows, and of pairs of rows, of an intermediate of a subsample.
+    """Return the numbers of rows, and of pairs of rows, of an intermediate of a subsample; {} for
+    other intermediates.
 
-    The keys are the numbers on the small probe. A parameter of the measure sets the size of the
-    subsample; on the probe, the parameter was cut to the number of rows of the probe.
+    ``key``: the key of the intermediate. The keys of the result are the numbers on the small probe,
+    the values are the numbers for n samples. A parameter of the measure sets the size of the
+    subsample; on the probe, the parameter was cut to ``rows``, the number of rows of the probe.
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}
     capped = [parameters.get(name) for name, value in _flatten_parameters(key[1]) if value == rows]
@@ -231,7 +239,7 @@ def _flatten_parameters(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple
 def _array_shapes(
     intermediates: Mapping[Any, Any], owners: dict[Any, Any]
 ) -> dict[Any, tuple[ArrayShape, ...]]:
-    """Return the shapes of intermediates, in the order of computation.
+    """Return the shapes of the arrays in each intermediate, by key, in the order of computation.
 
     ``owners`` maps the address and bytes of an array to the intermediate with this memory; the
     function adds new arrays to ``owners``.

@@ -52,8 +52,8 @@ def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
 
 @contextmanager
 def process_pool(jobs: int) -> Iterator[Executor | None]:
-    """Yield a pool of processes, or None for one process. After an exception the pool ends at once,
-    without messages."""
+    """Yield a pool of ``jobs`` processes, or None for one process. After an exception the pool
+    ends at once, without messages."""
     if jobs == 1:
         yield None
         return
@@ -78,8 +78,8 @@ def _new_process_pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Submit a task while keyboard interrupts are blocked, so that no new worker receives an
-    interrupt.
+    """Return ``submit(*args, **kwargs)``, called while keyboard interrupts are blocked, so that no
+    new worker receives an interrupt.
 
     A worker ignores interrupts from its first line on, but needs a second to reach the line.
     """

@@ -46,7 +46,8 @@ def check_run_options(
     block_size: int | None = None,
     **options: Any,
 ) -> RunOptions:
-    """Return the checked options of a run; raises ``ValueError`` for invalid options."""
+    """Return the checked options of a run, with ``memory`` converted to bytes; raises
+    ``ValueError`` for invalid options. ``options``: further fields of :class:`RunOptions`."""
     if block_size is not None:
         check_positive_integers("compare", block_size=block_size)
     return RunOptions(executor, memory_budget(memory, executor), memory, block_size, **options)

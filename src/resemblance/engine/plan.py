@@ -54,12 +54,14 @@ class PairBlock(NamedTuple):
         return any(part.any() for part in (*self.forward, *(self.backward or ())))
 
     def on(self, rows: Sequence[Representation], columns: Sequence[Representation]) -> PairBlock:
-        """Return the same work for other representations, such as copies."""
+        """Return a block with the same work for other representations, such as copies, in the same
+        order."""
         first = tuple(rows)
         return self._replace(rows=first, columns=first if self.is_diagonal else tuple(columns))
 
     def parts(self, size: int) -> Iterator[PairBlock]:
-        """Yield the work in blocks of at most ``size`` rows and columns."""
+        """Yield the work in blocks of at most ``size`` rows and ``size`` columns; blocks without
+        missing pairs are left out."""
         starts = range(0, len(self.rows), size), range(0, len(self.columns), size)
         for i in starts[0]:
             for j in starts[1]:
@@ -127,7 +129,8 @@ class ComparisonPlan:
 
     @cached_property
     def is_copied(self) -> bool:
-        """Whether intermediates copy an array instead of sharing the memory of the array."""
+        """Whether intermediates copy an array, in any representation, instead of sharing the
+        memory of the array."""
         return any(map(needs_copy, self.all))
 
     def bytes_of_pair(self, measure: Measure) -> int:
@@ -136,7 +139,8 @@ class ComparisonPlan:
         return pair_cache_bytes(measure, n, widest, widest, self.is_copied)
 
     def largest_pairs(self) -> dict[Measure, int]:
-        """Return the bytes of the largest pair of each measure with missing pairs.
+        """Return the bytes of the intermediates of the largest pair of each measure with missing
+        pairs.
 
         The result is empty if the data are small for the budget.
         """
@@ -145,9 +149,10 @@ class ComparisonPlan:
         return {m: self.bytes_of_pair(m) for m in self.measures if self.missing[m.spec].any()}
 
     def remove_infeasible(self, m: Measure) -> ScoreBatch | None:
-        """Remove from ``missing`` every pair whose intermediates exceed the available memory.
+        """Remove from ``missing`` every pair of ``m`` whose intermediates exceed the available
+        memory.
 
-        Return one failure per removed pair, or None if all pairs fit.
+        Return a batch with one failure per removed pair, or None if all pairs fit.
         """
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(self.missing[m.spec]).tolist():
@@ -166,7 +171,7 @@ class ComparisonPlan:
         return score_batch(m.spec, m.version, data, failures) if failures else None
 
     def height_for(self, blocks: float) -> int:
-        """Return the largest block height that gives at least ``blocks`` blocks.
+        """Return the largest number of rows of a block that gives at least ``blocks`` blocks.
 
         All pairs of b groups are b (b + 1) / 2 blocks; a rectangle has b blocks per group of
         columns.
@@ -212,13 +217,14 @@ class ComparisonPlan:
 def split_into_blocks(
     size: int, rows: int, columns: int | None, memory: int, height: int | None = None
 ) -> Iterator[tuple[slice, slice]]:
-    """Yield (rows, columns) blocks; with ``columns=None``, blocks of all pairs of the rows.
+    """Yield blocks as slices (rows, columns) that cover a rectangle of ``rows`` and ``columns``,
+    numbers of representations; with ``columns=None``, all pairs of the rows.
 
     A representation holds ``size`` bytes of intermediates. The height of a block is the number of
-    representations within the budget, or ``height`` if smaller: two blocks hold intermediates, and
-    a third of the budget is left for computing an intermediate. Consecutive blocks share rows or
-    columns wherever possible, because the order of the columns alternates between forward and
-    backward.
+    representations within the budget ``memory``, or ``height`` if smaller: two blocks hold
+    intermediates, and a third of the budget is left for computing an intermediate. Consecutive
+    blocks share rows or columns wherever possible, because the order of the columns alternates
+    between forward and backward.
     """
     largest = max(1, memory // (3 * max(size, 1)))
     if size * (rows + (columns or 0)) <= memory:

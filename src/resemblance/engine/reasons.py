@@ -20,7 +20,8 @@ SCIPY_NONFINITE_MESSAGES = (
 def failure_reason(
     error: Exception, measure: Measure, x: Representation, y: Representation
 ) -> str | None:
-    """Return why there is no score, or ``None`` for an error that data cannot cause.
+    """Return why there is no score of x and y, from ``error``, or ``None`` for an error that data
+    cannot cause.
 
     The reason identifies data by fingerprint, because the same data may have another name
     elsewhere.
@@ -42,7 +43,8 @@ def failure_reason(
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return whether NumPy, or PyTorch on any device, could not allocate an array."""
+    """Return whether the error says that NumPy, or PyTorch on any device, could not allocate an
+    array."""
     torch = sys.modules.get("torch")
     kinds = (MemoryError, torch.cuda.OutOfMemoryError) if torch else (MemoryError,)
     on_processor = isinstance(error, RuntimeError) and "DefaultCPUAllocator: " in str(error)
@@ -50,7 +52,8 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def _is_numerical_failure(error: Exception) -> bool:
-    """Return whether a decomposition failed, or SciPy rejected infinite or NaN entries."""
+    """Return whether the error says that a decomposition failed, or that SciPy rejected infinite
+    or NaN entries."""
     torch = sys.modules.get("torch")
     kinds = (np.linalg.LinAlgError, torch.linalg.LinAlgError) if torch else (np.linalg.LinAlgError,)
     is_nonfinite_error = type(error) is ValueError and str(error) in SCIPY_NONFINITE_MESSAGES

@@ -43,7 +43,8 @@ def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
 
 
 def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a part, pair by pair; all measures share the cache of the pair."""
+    """Yield the scores of the measures at ``positions``, pair by pair; all measures share the
+    cache of the pair."""
     data = tuple(map(data_key, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
     scores, start = {p: list[PairScore]() for p in positions}, time.monotonic()
@@ -62,7 +63,8 @@ def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[l
 
 
 def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return the (row, column) pairs with a missing score of any measure, without repetition."""
+    """Return the (row, column) pairs with a missing score of any measure at ``positions``, without
+    repetition."""
     todo = np.any([part.forward[p] for p in positions], axis=0)
     if part.backward is not None:
         todo |= np.any([part.backward[p] for p in positions], axis=0).T
@@ -71,8 +73,8 @@ def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tup
 
 
 def _is_transposed(part: PairBlock, p: int, i: int, j: int) -> bool:
-    """Return whether the measure at position p must also be computed for (column j, row i). Always
-    False on the diagonal of a diagonal part."""
+    """Return whether the measure at position ``p`` must also be computed for (column j, row i).
+    Always False on the diagonal of a diagonal part."""
     if part.backward is None or (part.is_diagonal and i == j):
         return False
     return bool(part.backward[p][j, i])
@@ -113,7 +115,8 @@ def _score_pair(
 
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
-    """Raise ``ValueError`` for a diagnostic with a reserved name or an infinite or NaN value."""
+    """Raise ``ValueError`` for a diagnostic, a number by name, with a reserved name or an infinite
+    or NaN value."""
     reserved_names = {*RECORD_COLUMNS, CAVEAT_KEY} | ({CHANCE_KEY} if measure.chance else set())
     if clashes := sorted(numbers.keys() & reserved_names):
         problem = f"a diagnostic cannot be called {clashes[0]!r}"
@@ -137,7 +140,7 @@ def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -
 
 
 def _score_batched_measure(part: PairBlock, p: int) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of the measure at position p, which has a function for many pairs."""
+    """Yield the scores of the measure at position ``p``, which has a function for many pairs."""
     offset = 0 if part.is_diagonal else len(part.rows)
     data = tuple(map(data_key, part.representations))
     places = np.arange(len(part.rows)), offset + np.arange(len(part.columns))
@@ -155,7 +158,8 @@ def _score_rectangle(
     columns: Sequence[Representation],
     todo: np.ndarray,
 ) -> Iterator[ScoreBatch]:
-    """Yield score batches; ``x`` indexes ``rows`` and ``y`` indexes ``columns``.
+    """Yield score batches of the pairs that ``todo``, (rows, columns), marks; ``x`` indexes
+    ``rows`` and ``y`` indexes ``columns``; ``data`` is empty.
 
     If a pair has no score, the function scores every representation with itself. A representation
     without a score with itself is unusable. Pairs with an unusable representation are computed one

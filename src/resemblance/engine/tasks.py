@@ -66,7 +66,8 @@ def _run_on_workers(
     first: Sequence[PairBlock],
     file: str | Path | None,
 ) -> Generator[list[Any], None, None]:
-    """Yield results from workers; a worker writes its results into ``file`` if there is one."""
+    """Yield results from workers, a list per call; a worker writes its results into ``file`` if
+    there is one."""
     checked, executor = set[Measure](), cast(Executor, options.executor)
     make_call = partial(_call_for_block, file=file)
     groups = (_check_picklable_blocks(blocks, executor, checked) for blocks in streams)
@@ -86,9 +87,10 @@ def compute_block(block: PairBlock) -> Iterator[list[Any]]:
 
 
 def _run_in_process(blocks: Iterable[PairBlock], keep: bool) -> Generator[list[Any], None, None]:
-    """Yield results; unless ``keep``, drop the intermediates that the next block does not need.
+    """Yield the results of blocks, computed in this process; unless ``keep``, drop the
+    intermediates that the next block does not need.
 
-    An exception drops all intermediates.
+    An exception drops all intermediates, unless ``keep``.
     """
     previous: PairBlock | None = None
     try:
@@ -113,7 +115,8 @@ def _clear_caches(block: PairBlock, kept: Sequence[Representation] = ()) -> None
 def _check_picklable_blocks(
     blocks: Iterable[PairBlock], executor: Executor, checked: set[Measure]
 ) -> Iterator[PairBlock]:
-    """Yield blocks; a measure that cannot be pickled raises the exception of ``pickle``."""
+    """Yield the blocks unchanged; a measure that cannot be pickled raises the exception of
+    ``pickle``. ``checked``: measures that need no check; the function adds measures."""
     for block in blocks:
         check_picklable(set(block.measures) - checked, executor)
         checked.update(block.measures)

@@ -63,7 +63,8 @@ class WorkerPool:
 
     @classmethod
     def like(cls, executor: object) -> WorkerPool | None:
-        """Return a replaceable pool with the settings of ``executor``.
+        """Return a replaceable pool with the settings of ``executor``, which uses ``executor``
+        first.
 
         Return None if ``executor`` is not a process pool.
         """
@@ -82,7 +83,8 @@ class WorkerPool:
         return count_workers(self.pool)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Submit a function call, to a new pool if the present pool is broken."""
+        """Submit a call ``function(*arguments)``, to a new pool if the present pool is broken;
+        return its future."""
         try:
             return self.pool.submit(function, *arguments)
         except BrokenProcessPool:  # a process was killed while it had no work
@@ -90,7 +92,8 @@ class WorkerPool:
             return self.pool.submit(function, *arguments)
 
     def renew(self) -> None:
-        """Replace the pool by a new pool."""
+        """Replace the pool by a new pool of the same kind; calls that have not begun are
+        cancelled."""
         self.pool.shutdown(wait=False, cancel_futures=True)
         self.pool = self._make()
 
@@ -204,8 +207,8 @@ def call_results(
     save: str | Path | None,
     caller: str = "compare",
 ) -> Iterator[tuple[WorkerCall, Any]]:
-    """Yield every finished call with the return value. Errors about lost workers name the file with
-    the results."""
+    """Yield every finished call with its return value; raise the exception of a call. Errors about
+    lost workers name ``save``, the file with the results."""
     hint = f"finished results are saved in {save}; repeat the call to resume"
     hint = "save=FILE saves results as they are computed" if save is None else hint
     try:
@@ -220,7 +223,7 @@ def call_results(
 
 
 def check_picklable(measures: Iterable[Any], executor: Executor) -> None:
-    """Raise an exception if a measure cannot be pickled for a process pool."""
+    """Raise an exception if a measure cannot be pickled and the executor is a process pool."""
     if is_process_pool(executor):
         for measure in measures:
             pickle.dumps(measure)  # raises here, because the pool might hang
@@ -268,12 +271,14 @@ def _lost_worker_error(call: WorkerCall) -> Future[Any]:
 
 @lru_cache(maxsize=1)
 def _thread_pools(n_modules: int) -> ThreadpoolController:
-    """Return the loaded libraries with threads; another number of modules needs a new search."""
+    """Return the controller of the loaded libraries with threads. ``n_modules``: the number of
+    imported modules; another number needs a new search."""
     return ThreadpoolController()
 
 
 def _limit_threads(user_api: str, stack: ExitStack) -> None:
-    """Run the BLAS or the OpenMP libraries on one thread until the exit stack closes."""
+    """Run the BLAS libraries ("blas") or the OpenMP libraries ("openmp") on one thread until the
+    exit stack closes."""
     pools = _thread_pools(len(sys.modules))
     for library in pools.select(user_api=user_api).lib_controllers:
         number = library.num_threads
