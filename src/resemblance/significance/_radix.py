@@ -71,8 +71,9 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
 
 @compile_on_first_call
 def _insertion_sort_within_steps(vector: np.ndarray, keys: np.ndarray) -> bool:
-    """Sort keys of the same step by their values, in place, and return True; return False if the
-    sort needs too many moves."""
+    """Sort the keys of the same step by their values in ``vector``, in place, and return True;
+    return False, with some keys moved, if the sort needs too many moves. ``keys`` as of
+    :func:`radix_sort_keys`."""
     moves = MAX_INSERTION_MOVES * len(keys)
     for i in range(1, len(keys)):
         key, j = keys[i], i

@@ -17,7 +17,8 @@ MIN_RELATIVE_VARIANCE = 1e-12  # of the mean square: a smaller variance over sub
 
 
 class Cluster(NamedTuple):
-    """Times ``start`` to ``stop`` (both included) of a column with t beyond the threshold.
+    """Times ``start`` to ``stop`` (positions, both included) of a column with t beyond the
+    threshold.
 
     ``mass``: the sum of t. ``pvalue``: the p-value of the cluster, adjusted for all times and
     columns.
@@ -110,8 +111,8 @@ def _t_threshold(tail: float, subjects: int) -> float:
 def _sign_patterns(
     subjects: int, n_permutations: int, seed: int, is_exact: bool
 ) -> Iterator[np.ndarray]:
-    """Yield batches of sign patterns, (batch, subjects), of 1 and -1: all patterns if ``is_exact``,
-    else ``n_permutations`` random patterns."""
+    """Yield batches of sign patterns, (batch, subjects), of 1 and -1: all 2^subjects patterns if
+    ``is_exact``, else ``n_permutations`` random patterns."""
     if is_exact:
         patterns = np.array(list(itertools.product((1.0, -1.0), repeat=subjects)))
     else:
@@ -125,7 +126,8 @@ def _t_values(signs: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return Student's t over subjects for each sign pattern, (patterns, times, columns); 0 where
     all values are 0.
 
-    A flip changes the mean over subjects and not the mean square.
+    ``signs``: (patterns, subjects), 1 or -1. ``values``: (times, subjects, columns). A flip changes
+    the mean over subjects and not the mean square.
     """
     count = values.shape[1]
     means = np.einsum("ps,tsc->ptc", signs, values, optimize=True) / count
@@ -152,7 +154,7 @@ def _largest_masses(t: np.ndarray, threshold: float, two_sided: bool) -> np.ndar
     """Return the largest mass of a cluster over times and columns for each pattern, (patterns,); 0
     without a cluster.
 
-    ``two_sided``: clusters of -t count as well.
+    ``t``: (patterns, times, columns). ``two_sided``: clusters of -t count as well.
     """
     largest = np.zeros(len(t))
     for side in (t, -t) if two_sided else (t,):

@@ -61,7 +61,8 @@ def jackknife_deviations(without: np.ndarray) -> np.ndarray:
 
 
 def may_be_best(scores: JackknifeScores, *, level: float = CONFIDENCE_LEVEL) -> np.ndarray:
-    """Return which measures may have the best expected score, (measures,) of booleans.
+    """Return which measures may have the best, that is the largest, expected score, (measures,) of
+    booleans.
 
     A measure is excluded if a rival is ahead by more than chance; all rivals of a measure are
     tested at once, on one side. The measure that is truly the best stays in at least ``level`` of
@@ -113,8 +114,8 @@ def differences_from(
 
 
 def _standard_errors(scores: JackknifeScores, *, borrows: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standard errors of all differences, and their degrees of freedom, (measures,
-    measures).
+    """Return the standard errors of all differences between two measures, and their degrees of
+    freedom, (measures, measures) each.
 
     ``borrows``: mix the variance of every pair with the median variance of all pairs, and add a
     degree of freedom. Two measures have a single pair, and nothing to borrow.

@@ -12,10 +12,12 @@ from ..base.arrays import to_numpy
 
 
 def label_codes(caller: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, in the order of the sorted labels, by position.
+    """Return labels as integers from 0, (n,): the position of each label among the sorted distinct
+    labels.
 
-    Raises ``ValueError`` unless there is one label for each of n samples, no label is missing, and
-    all labels are numbers or all have one type.
+    ``caller``, ``role``: the function and the parameter in errors. Raises ``ValueError`` unless
+    there is one label for each of n samples, no label is missing, and all labels are numbers or all
+    have one type.
     """
     array = _label_array(values)
     if array.shape != (n,):
@@ -47,7 +49,7 @@ def label_codes(caller: str, values: Any, n: int, role: str = "labels") -> np.nd
 
 
 def is_missing_label(value: Any) -> bool:
-    """Say whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
+    """Return whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -61,8 +63,8 @@ def _is_unusable_label(value: Any) -> bool:
 
 
 def _label_array(values: Any) -> np.ndarray:
-    """Return labels as an array: numbers as numbers, and other lists as objects, so numbers and
-    None in a list of words do not become words."""
+    """Return labels as an array: a list of numbers as numbers, and other lists as objects, so
+    numbers and None in a list of words do not become words."""
     if hasattr(values, "__dlpack__"):
         return to_numpy(values)
     if not isinstance(values, list | tuple):

@@ -111,8 +111,8 @@ def _fill_in_order(values: np.ndarray, order: np.ndarray, count: int) -> np.ndar
 
 
 def adjust_pvalues(p: np.ndarray, adjust: AdjustMethod) -> np.ndarray:
-    """Return p-values adjusted for the number of tests: by Holm, to false discovery rates, or
-    unchanged.
+    """Return p-values, in the shape of ``p``, adjusted for the number of tests: "familywise" by
+    Holm, "fdr" to false discovery rates, None unchanged.
 
     Raises ``ValueError`` for another method.
     """

@@ -22,8 +22,9 @@ MIN_WINDOW_SAMPLES = 4  # fewest samples of a window
 
 
 class _ExchangeableUnits(NamedTuple):
-    """The exchangeable samples or blocks, one after another: the rows, and for every unit the start
-    in ``rows``, the number of samples, and the group."""
+    """The exchangeable units, samples or blocks. ``rows``: the rows of all units, one unit after
+    another. For every unit: ``start``, its first position in ``rows``; ``size``, its number of
+    samples; ``group``, the number of its group."""
 
     rows: np.ndarray
     start: np.ndarray
@@ -31,7 +32,7 @@ class _ExchangeableUnits(NamedTuple):
     group: np.ndarray
 
     def rows_of(self, units: np.ndarray) -> np.ndarray:
-        """Return the rows of the units at some positions, one unit after another."""
+        """Return the rows of the units at positions ``units``, one unit after another."""
         size = self.size[units]
         offsets = self.start[units] - (np.cumsum(size) - size)
         return self.rows[np.arange(size.sum()) + np.repeat(offsets, size)]
@@ -92,8 +93,8 @@ class Design:
         return 1 / self.total if self.is_exhaustive else 1 / (1 + self.n_permutations)
 
     def order(self, draw: int, name: str = "") -> np.ndarray:
-        """Return the rows in the permutation of a draw. Draws are independent, so any worker can
-        compute any draw.
+        """Return the rows in permutation number ``draw``, (n,): ``X[order]`` is the permuted
+        array. Draws are independent, so any worker can compute any draw.
 
         Representations with different ``name`` get independent permutations, unless all
         permutations are visited: draw 0 is then the identity. A unit moves to the position of
@@ -152,8 +153,8 @@ class Design:
         return float(self.pvalues(np.array([observed]), np.asarray(drawn, float)[:, None])[0])
 
     def pvalues(self, observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """Return the p-values, as of :meth:`pvalue`, of the values (tests,) among the draws (draws,
-        tests)."""
+        """Return the p-values, as of :meth:`pvalue`, of ``observed`` values (tests,) among
+        ``drawn`` values (draws, tests), (tests,)."""
         null_values = drawn[1:] if self.is_exhaustive else drawn
         n_draws = self.shifts or len(null_values)
         pvalues = np.minimum(1.0, (1 + count_at_least(observed, null_values)) / (1 + n_draws))
@@ -200,8 +201,8 @@ class Design:
         return self._units.rows_of(np.argsort(self._units.group, kind="stable"))
 
     def _nth(self, number: int) -> np.ndarray:
-        """Return the units, group after group, in permutation ``number`` of all permutations; 0 is
-        the given order."""
+        """Return the unit numbers, group after group, in permutation ``number``, from 0, of all
+        permutations; 0 is the given order."""
         unit_order = []
         for group in range(self._units.group.max() + 1):
             members = np.flatnonzero(self._units.group == group).tolist()

@@ -73,11 +73,12 @@ def pairings(
     n_permutations: int = PAIRING_PERMUTATIONS,
     seed: int = 0,
 ) -> float:
-    """Return the two-sided p-value of a Spearman correlation by permuting pairs as if independent.
+    """Return the two-sided p-value of the Spearman correlation of ``measured`` and ``expected``,
+    (pairs,) each, by permuting pairs as if independent.
 
     The authors of ReSi computed this p-value (``scipy.stats.permutation_test``, exact if every
     pairing can be visited); here the test has a seed. Pairs that share a model are not independent:
-    see :func:`mantel`. The result is NaN if there is no correlation.
+    see :func:`mantel`. Pairs with NaN are left out. The result is NaN if there is no correlation.
     """
     is_known = ~(np.isnan(measured) | np.isnan(expected))
     if not is_known.any():
@@ -115,13 +116,14 @@ def pvalue_of(observed: float, drawn: np.ndarray) -> float:
 
 
 def permutation_pvalues(observed: Any, drawn: np.ndarray) -> Any:
-    """Return the p-values, as of :func:`pvalue_of`, of values (tests,) among (draws, tests)."""
+    """Return the p-values, as of :func:`pvalue_of`, of ``observed`` values (tests,) among
+    ``drawn`` values (draws, tests), (tests,)."""
     return (1 + count_at_least(observed, drawn)) / (1 + len(drawn))
 
 
 def count_at_least(observed: Any, drawn: np.ndarray) -> Any:
     """Return the number of drawn values, along the first axis, that are at least as large as the
-    observed values.
+    observed value. ``observed``: a number or (tests,). ``drawn``: (draws,) or (draws, tests).
 
     Values with a difference of rounding are equal: a difference below 1e-12 of the observed value
     or of the median size of the drawn values, whichever is larger. A missing value (NaN) counts as
@@ -142,8 +144,8 @@ def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
 def _permutation_batches(
     n: int, n_permutations: int, seed: int, exact: bool, batch: int = 2000
 ) -> Iterator[np.ndarray]:
-    """Yield permutations of n in batches of rows: all permutations if ``exact``, else
-    ``n_permutations`` random permutations."""
+    """Yield permutations of 0 ... n - 1 in batches of rows, (batch, n): all permutations if
+    ``exact``, else ``n_permutations`` random permutations."""
     if exact:
         orders = itertools.permutations(range(n))
         while chunk := list(itertools.islice(orders, batch)):

@@ -15,8 +15,8 @@ MIN_COMPILED_LENGTH = 500_000  # length from which compiled code is worth its lo
 def average_ranks(
     vector: Array, rounding: float = 0.0, compiled: int = MIN_COMPILED_LENGTH
 ) -> Array:
-    """Return the ranks from 1 to n of the values of a vector of any array library. Tied values,
-    with at most ``rounding`` between neighbours, share their mean rank.
+    """Return the ranks from 1 to n of the values of a vector of any array library, (n,). Tied
+    values, with at most ``rounding`` between neighbours, share their mean rank.
 
     From ``compiled`` values on, NumPy arrays in double precision are ranked by compiled code if
     numba is installed, several times as fast, with the same result.
@@ -55,8 +55,8 @@ def _radix_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
 
 
 def _mean_ranks_of_ties(ranks: Array, is_new: Array) -> Array:
-    """Replace the ranks of groups of ties by their mean; ``is_new`` marks, from the second position
-    on, the start of a group."""
+    """Return ``ranks``, in ascending order of the values, with the ranks of tied values replaced
+    by their mean. ``is_new``: whether the second, third, ... value begins a group."""
     xp = namespace(ranks)
     edge = xp.ones_like(is_new[:1])
     starts, ends = xp.concat([edge, is_new]), xp.concat([is_new, edge])
@@ -71,7 +71,8 @@ def _mean_ranks_of_ties(ranks: Array, is_new: Array) -> Array:
 
 
 def ranks_of_rows(values: np.ndarray) -> np.ndarray:
-    """Return the ranks within every row, along the last axis; equal values share their mean rank.
+    """Return the ranks, from 1, within every row, along the last axis; equal values share their
+    mean rank.
 
     Values may be infinite. If a row has a NaN, all ranks of the row are NaN.
     """

@@ -27,9 +27,9 @@ def sample_groups(
 ) -> list[np.ndarray]:
     """Return the rows of ``count`` groups of samples, for leaving out group after group.
 
-    Every sample is in one group, and the rows of a group are in increasing order. Samples of a
-    block are in one group; groups of a series are runs in time. There are fewer groups if there are
-    fewer samples or blocks.
+    ``blocks``: the block label of every sample, (n,). Every sample is in one group, and the rows of
+    a group are in increasing order. Samples of a block are in one group; groups of a ``series`` are
+    runs in time. There are fewer groups if there are fewer samples or blocks.
 
     Raises ``ValueError`` for fewer than two groups, samples or blocks.
     """
@@ -50,10 +50,11 @@ def sample_groups(
 def random_halves(
     n: int, *, n_resamples: int = N_HALVES, blocks: np.ndarray | None = None, seed: int = 0
 ) -> list[np.ndarray]:
-    """Return the rows of independent random halves of the samples, or of the blocks.
+    """Return the rows of ``n_resamples`` independent random halves of the samples, or of the
+    blocks.
 
-    The rows are in increasing order; an odd number gives the larger half. Raises ``ValueError`` for
-    fewer than two samples or blocks.
+    ``blocks``: the block label of every sample, (n,). The rows are in increasing order; an odd
+    number gives the larger half. Raises ``ValueError`` for fewer than two samples or blocks.
     """
     units = _resampling_units("random_halves", n, blocks)
     check_positive_integers("random_halves", n_resamples=n_resamples)
@@ -65,8 +66,8 @@ def random_halves(
 
 
 def stratified_half(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return the rows of a random half of every group, in increasing order; an odd number gives the
-    larger half."""
+    """Return the rows of a random half of every group, in increasing order; an odd number gives
+    the larger half. ``groups``: the group of every row."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     halves = [random.choice(m, (len(m) + 1) // 2, replace=False) for m in members]
     return np.sort(np.concatenate([np.zeros(0, dtype=int), *halves]))
@@ -100,8 +101,8 @@ def check_confidence_level(title: str, level: float) -> None:
 
 
 def half_width(values: Any, kind: ResamplingKind, confidence_level: float) -> Any:
-    """Return half the width of a confidence interval: the standard error times a quantile of
-    Student's t, with (number of parts - 1) degrees of freedom.
+    """Return half the width of a confidence interval: the :func:`standard_error` of ``values``
+    times a quantile of Student's t, with (number of parts - 1) degrees of freedom.
 
     Raises ``ValueError`` for a level outside (0, 1) and for fewer than two parts.
     """
@@ -120,7 +121,7 @@ def clipped_interval(
     ends: tuple[float, float],
 ) -> tuple[float, float]:
     """Return the confidence interval (low, high) around ``value``, clipped to the range ``ends``;
-    ``values`` are the values on the parts of the samples."""
+    ``values`` are the values on the parts of the samples, made as ``kind`` says."""
     half = float(half_width(values, kind, confidence_level))
     low, high = np.clip((value - half, value + half), *ends)
     return float(low), float(high)
@@ -128,7 +129,7 @@ def clipped_interval(
 
 def _resampling_units(caller: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
     """Return the rows of every block, in the order of the block labels, or every row as a separate
-    unit.
+    unit without ``blocks``, (n,) labels.
 
     Raises ``ValueError`` for fewer than two units.
     """
@@ -157,8 +158,8 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
 def percentile_interval(
     resampled_values: Any, ends: tuple[float, float] = INTERVAL_95
 ) -> tuple[float, float]:
-    """Return the quantiles ``ends`` of the resampled values that are not NaN; two NaN if all are
-    NaN."""
+    """Return the two quantiles ``ends``, by default of a 95 % interval, of the resampled values
+    that are not NaN; two NaN if all are NaN."""
     values = np.asarray(resampled_values, float)
     known_values = values[~np.isnan(values)]
     if not len(known_values):
@@ -212,7 +213,8 @@ def bootstrap_counts(
 def _bootstrap_block_counts(
     random: np.random.Generator, n: int, names: Sequence[Any], n_resamples: int
 ) -> np.ndarray:
-    """Return how often the block of every model was drawn, (draws, n)."""
+    """Return how often the block of every model was drawn, (draws, n), when as many blocks as
+    there are are drawn with replacement. ``names``: the block of every model."""
     blocks = list(dict.fromkeys(names))
     if len(names) != n or len(blocks) < 2:
         raise ValueError(
@@ -226,7 +228,8 @@ def _bootstrap_block_counts(
 
 
 def check_positive_integers(function: str, **numbers: Any) -> None:
-    """Raise ``ValueError`` unless all numbers are whole numbers of at least 1."""
+    """Raise ``ValueError`` unless all ``numbers``, given by the name of the parameter, are whole
+    numbers of at least 1."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(
