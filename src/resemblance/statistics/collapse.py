@@ -162,9 +162,9 @@ def nc4(x: Representation, labels: np.ndarray, classifier: Readout) -> float:
 
 
 def _centered_means(means: np.ndarray, caller: str) -> np.ndarray:
-    """Return the class means minus the mean of the class means.
+    """Return the class means (classes, d) minus the mean of the class means.
 
-    Raises :class:`UndefinedError` if all class means are equal up to rounding.
+    Raises :class:`UndefinedError`, naming ``caller``, if all class means are equal up to rounding.
     """
     centered = means - means.mean(axis=0)
     if np.abs(centered).max() <= RANK_TIE_ROUNDING:
@@ -173,9 +173,10 @@ def _centered_means(means: np.ndarray, caller: str) -> np.ndarray:
 
 
 def _weights_of_classes(classifier: Readout, classes: int, d: int, caller: str) -> np.ndarray:
-    """Return the weights (C, d) of a classifier unchanged.
+    """Return the weights of ``classifier`` unchanged, checked to be (``classes``, d).
 
-    Raises ``ValueError`` if the classifier has another number of classes or features.
+    Raises ``ValueError``, naming ``caller``, if the classifier has another number of classes or
+    features.
     """
     if classifier.weights.shape != (classes, d):
         raise ValueError(

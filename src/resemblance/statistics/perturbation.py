@@ -91,10 +91,11 @@ def perturbation_coherence(
 def _shifts_from_controls(
     x: Representation, control: Representation, controls: str, k: int, neighbors: str, ridge: float
 ) -> tuple[np.ndarray, float]:
-    """Return the shift of every sample from its controls, shape (n, d), and a scale of the points.
-    The shifts of whitened controls are in whitened units.
+    """Return the shift of every sample from its controls, shape (n, d), and a scale of the points;
+    parameters as in :func:`perturbation_coherence`.
 
-    The scale is the largest absolute entry of the samples minus the mean of the controls.
+    The shifts of whitened controls are in whitened units. The scale is the largest absolute entry
+    of the samples minus the mean of the controls.
     """
     points, baseline = double_precision_rows(x), double_precision_rows(control)
     offset = baseline.mean(axis=0)
@@ -135,11 +136,11 @@ def _magnitude_exponent(*arrays: np.ndarray) -> int:
 
 @cached("d d", "scalar")
 def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
-    """Return the inverse symmetric root of the covariance of the controls plus ``ridge`` times the
-    identity, and an exponent.
+    """Return the inverse symmetric root (d, d) of the covariance of the controls plus ``ridge``
+    times the identity, for points in a new unit, and an exponent e.
 
-    Divide points by two to the power of the exponent before multiplying by the matrix. Raises
-    ``ValueError`` for a single control, and ``UndefinedError`` for a singular covariance.
+    The unit is 2^e: divide points by 2^e before multiplying by the matrix. Raises ``ValueError``
+    for a single control, and ``UndefinedError`` for a singular covariance.
     """
     baseline = double_precision_rows(control)
     if len(baseline) < 2:
@@ -158,8 +159,8 @@ def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndar
 
 
 def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
-    """Return the mean of the k controls in ``baseline`` nearest to every point, shape (n, d); of
-    all controls if there are fewer.
+    """Return, for every point, the mean of the k controls in ``baseline``, (m, d), that are
+    nearest to the point, shape (n, d); of all controls if there are fewer.
 
     ``kind``: "cosine" or "euclidean". Distances are computed in blocks of rows.
     """
@@ -233,7 +234,7 @@ def perturbation_magnitude(
 
 
 def _standard_deviations(points: np.ndarray) -> np.ndarray:
-    """Return the standard deviation of every feature."""
+    """Return the standard deviation of every feature, (d,), with divisor n - 1."""
     return euclidean_norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
 
 
@@ -319,14 +320,14 @@ def split_half_cosine(
     halved: bool,
     seed: int,
 ) -> float:
-    """Return the mean cosine, over k splits, between the mean shifts of two random halves of the
-    points.
+    """Return the mean cosine, over ``k`` splits, between the mean shifts of two random halves of
+    the points.
 
-    The mean of the controls is already subtracted from points and controls (``baseline``). Strata
-    are numbered from 0. If ``halved``, halves of the controls are drawn in every stratum, and a
-    half of controls has the weight of the points of the stratum in the compared half. Raises
-    ``ValueError`` for a stratum with a single control, and ``UndefinedError`` for a half that does
-    not move.
+    The mean of the controls is already subtracted from ``points``, (n, d), and from the controls
+    ``baseline``, (m, d). ``stratum`` (n,) and ``control_stratum`` (m,) are numbered from 0. If
+    ``halved``, halves of the controls are drawn in every stratum, and a half of controls has the
+    weight of the points of the stratum in the compared half. Raises ``ValueError`` for a stratum
+    with a single control, and ``UndefinedError`` for a half that does not move.
     """
     weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
     shifts = weights @ points
@@ -350,7 +351,8 @@ def split_half_cosine(
 
 def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
     """Return weights for the means of both halves of every group in k random splits, (2, k, n). A
-    sample outside both halves has weight 0."""
+    sample outside both halves has weight 0. ``groups``: the group of every sample, (n,). ``role``:
+    a word that makes the draws independent."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     weights = np.zeros((2, k, len(groups)))
     for split in range(k):

@@ -67,8 +67,8 @@ def continuity(x: Representation, projection: Representation, *, k: int = 5) -> 
 def _misplaced_neighbor_share(
     reference: Representation, neighbors_of: Representation, k: int, caller: str
 ) -> float:
-    """Return the penalty, from 0 for none to 1, for the ranks beyond k in ``reference`` of the k
-    nearest samples in ``neighbors_of``."""
+    """Return the penalty, from 0 for none to 1, for the ranks beyond k, by distance in
+    ``reference``, of the k nearest samples in ``neighbors_of``."""
     n, penalty = reference.shape[0], 0.0
     sides = (_tied_rank_ranges(side, caller) for side in (reference, neighbors_of))
     for (first, last), (first_place, last_place) in zip(*sides):
@@ -84,8 +84,9 @@ def _misplaced_neighbor_share(
 
 
 def _tied_rank_ranges(x: Representation, caller: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield, for blocks of samples, the first and the last rank from 1 that every sample can have
-    by distance; the sample itself has rank 0. Samples at equal distances share the ranks."""
+    """Yield, for blocks of samples (rows), the first and the last rank by distance, from 1, that
+    every sample (column) can have, (rows, n) each; the sample itself has rank 0. Samples at equal
+    distances share the ranks. Raises ``UndefinedError`` if all samples are equal."""
     points = center_and_scale_rows(double_precision_rows(x))
     if not points.any():
         raise UndefinedError(

@@ -49,15 +49,16 @@ def double_precision_rows(x: Representation) -> np.ndarray:
 
 
 def random_row_numbers(n: int, count: int, seed: int, name: str) -> np.ndarray:
-    """Return the sorted numbers below n, or, of more than ``count``, a random subset of ``count``
-    numbers. ``seed`` and ``name`` decide the draw."""
+    """Return sorted row numbers below n: all, or, if n is more than ``count``, a random subset of
+    ``count`` numbers. ``seed`` and ``name`` decide the draw."""
     if n <= count:
         return np.arange(n)
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
 
 
 def condensed_dissimilarities(points: np.ndarray, kind: str, precision: float = 0.0) -> np.ndarray:
-    """Return the upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
+    """Return the dissimilarities between the rows of ``points``, row by row above the diagonal, (n
+    (n - 1) / 2,).
 
     A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all other
     rows. ``precision``: the relative rounding error of the stored numbers; a row that varies less
@@ -76,10 +77,8 @@ def condensed_dissimilarities(points: np.ndarray, kind: str, precision: float = 
 
 
 def cosine_matrix(rows: np.ndarray) -> np.ndarray:
-    """Return the cosines between all rows of unit length, shape (n, n).
-
-    Only the entries on and above the diagonal are computed.
-    """
+    """Return the cosines between all ``rows`` of unit length on and above the diagonal, shape (n,
+    n); the entries below the diagonal are 0."""
     from scipy.linalg.blas import dsyrk
 
     # BLAS stores matrices by columns: the lower triangle there is the upper triangle here.
@@ -87,7 +86,8 @@ def cosine_matrix(rows: np.ndarray) -> np.ndarray:
 
 
 def row_cosines_lose_digits(*arrays: np.ndarray) -> bool:
-    """Return whether rows of unit length are so nearly parallel that cosines lose digits."""
+    """Return whether the rows of unit length in all arrays together are so nearly parallel that
+    cosines lose digits."""
     count = sum(len(rows) for rows in arrays)
     mean = sum(rows.sum(axis=0) for rows in arrays) / count
     share = sum(float(np.count_nonzero(rows.any(axis=1))) for rows in arrays) / count
@@ -95,7 +95,8 @@ def row_cosines_lose_digits(*arrays: np.ndarray) -> bool:
 
 
 def cosine_distances(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return 1 minus the cosines between rows of unit length and targets, shape (n, m).
+    """Return 1 minus the cosines between ``rows``, (n, d), and ``targets``, (m, d), both of unit
+    length or zero, shape (n, m).
 
     For nearly parallel rows, the result is half of the squared distances between the unit vectors,
     which keeps the digits. A row of zeros has distance 1 from all targets.
@@ -113,7 +114,8 @@ def cosine_distances(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def center_and_scale_rows(points: np.ndarray) -> np.ndarray:
-    """Return rows minus the mean row, scaled to a largest entry of 1 unless all entries are 0.
+    """Return new rows minus the mean row, divided by the largest magnitude unless all entries are
+    0.
 
     A column that varies only by rounding becomes 0, as the means of equal rows do.
     """
@@ -147,8 +149,8 @@ def mean_rdm_agreement(
     compare: RdmCorrelation,
     precision: float = 0.0,
 ) -> float:
-    """Return the mean of :func:`rdm_agreement` over pairs of arrays stored in the same
-    precision."""
+    """Return the mean of :func:`rdm_agreement` over pairs of arrays. ``precision``: the relative
+    rounding error of the stored numbers of all arrays."""
     return float(
         np.mean([rdm_agreement(a, b, kind, compare, (precision, precision)) for a, b in pairs])
     )

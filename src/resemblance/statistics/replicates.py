@@ -135,7 +135,8 @@ def _anchor_row_numbers(anchors: Any, n: int) -> tuple[int, ...]:
 
 
 def _square_dissimilarities(points: np.ndarray, kind: str, precision: float) -> np.ndarray:
-    """Return the dissimilarities between all rows, shape (n, n)."""
+    """Return the dissimilarities of ``kind`` between all rows of ``points``, shape (n, n).
+    ``precision``: the relative rounding error of the stored numbers."""
     if kind == "euclidean":
         from scipy.spatial.distance import cdist
 

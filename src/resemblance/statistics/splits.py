@@ -89,7 +89,8 @@ def feature_split(
 
 
 def feature_halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of the first half and of the second half of ``order``."""
+    """Return the columns of ``points`` at the first half and at the second half of the positions
+    in ``order``; an odd last position is left out."""
     half = len(order) // 2
     return points.T[order[:half]].T, points.T[order[half : 2 * half]].T
 

@@ -29,10 +29,11 @@ from .rdm import (
 def class_members(
     labels: np.ndarray, caller: str, fewest: int = 2, classes: int = 2
 ) -> list[np.ndarray]:
-    """Return the row numbers of every class, in the order of the class numbers.
+    """Return the row numbers of every class, in the order of the class numbers. ``labels``: the
+    class number of every sample, from 0.
 
-    Raises ``ValueError`` for fewer than ``classes`` classes, or for a class with fewer than
-    ``fewest`` samples.
+    Raises ``ValueError``, naming ``caller``, for fewer than ``classes`` classes, or for a class
+    with fewer than ``fewest`` samples.
     """
     groups = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
     if len(groups) < classes:
@@ -47,7 +48,8 @@ def class_members(
 
 
 def class_mean_rows(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
-    """Return the mean row of every class, shape (classes, d)."""
+    """Return the mean row of every class, shape (classes, d). ``groups``: the row numbers of every
+    class."""
     return np.stack([points[rows_].mean(axis=0) for rows_ in groups])
 
 
@@ -141,10 +143,11 @@ def supervised_alignment(
 
 
 def _stratified_subset(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
-    """Return the sorted row numbers of ``count`` samples, or of all samples if there are fewer.
+    """Return the sorted row numbers of ``count`` random samples, or of all samples if there are
+    fewer. ``groups``: the row numbers of every class.
 
     Every class has samples in proportion to its size, at least one. Proportions are rounded by
-    largest remainders.
+    largest remainders. Raises ``ValueError`` for more classes than ``count``.
     """
     sizes = np.array([len(group) for group in groups])
     if sizes.sum() <= count:
@@ -187,8 +190,8 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
 
 
 def _class_scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
-    """Return the sums of squares between classes and in total, of points scaled to a largest entry
-    of 1.
+    """Return the sums of squares of the points around the mean between classes and in total, of
+    points scaled to a largest entry of 1. ``groups``: the row numbers of every class.
 
     Raises :class:`UndefinedError` if all rows are equal.
     """
@@ -307,7 +310,8 @@ def lda_stability(
 
 def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
     """Return the unit vector of Fisher's discriminant from the first to the second class, (d,).
-    Raises ``UndefinedError`` if the classes coincide, or nothing varies within them."""
+    ``groups``: the row numbers of the two classes. ``ridge``: in units of the mean variance. Raises
+    ``UndefinedError`` if the classes coincide, or nothing varies within the classes."""
     zero, one = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
     covariance = within.T @ within / len(within)

@@ -71,10 +71,10 @@ def fisher_discriminant(
 def _within_and_between(
     points: np.ndarray, groups: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows minus class means, (n, d), and class means times the roots of the class sizes,
-    (C, d).
+    """Return rows minus class means, (n, d), class after class, and class means times the roots of
+    the class sizes, (C, d).
 
-    The points must be centred.
+    The points must be centred. ``groups``: the row numbers of every class.
     """
     means = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, means)])
@@ -127,9 +127,9 @@ def silhouette(
 
 
 def _silhouettes(sums: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the silhouette of each sample in a block, from the sums of distances to the samples of
-    every class, (block, C). ``labels``: of the block; ``classes``: the memberships of all samples,
-    (n, C)."""
+    """Return the silhouette of each sample in a block, (block,), from ``sums``, the sums of
+    distances to the samples of every class, (block, C). ``labels``: the classes of the block;
+    ``classes``: the memberships of all samples, (n, C)."""
     class_of, sizes = (np.arange(len(sums)), labels), classes.sum(axis=0)
     own_means = sums[class_of] / np.maximum(sizes[labels] - 1, 1)
     means = sums / sizes
@@ -327,9 +327,9 @@ def logme(x: Representation, labels: np.ndarray) -> float:
 def _log_evidence_of_class(u: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
     """Return the largest log evidence per sample for one class.
 
-    ``u``: the left singular vectors of X. ``variances``: the eigenvalues of XᵀX, in any unit.
-    ``target``: the mask of the class. Raises ``UndefinedError`` if X explains the class without
-    error.
+    ``u``: the left singular vectors of X, (n, r). ``variances``: the eigenvalues of XᵀX, (r,), in
+    any unit. ``target``: the mask of the class, (n,). Raises ``UndefinedError`` if X explains the
+    class without error.
     """
     n = len(u)
     projections = (u.T @ target.astype(float)) ** 2

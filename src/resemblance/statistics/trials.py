@@ -77,7 +77,8 @@ def trial_split(
 
 
 def trial_number_in_condition(conditions: np.ndarray) -> np.ndarray:
-    """Return the number of every trial within its condition, from 0."""
+    """Return the number of every trial within its condition, from 0, in the order of the trials,
+    (n,). ``conditions``: condition numbers, (n,)."""
     order = np.argsort(conditions, kind="stable")
     counts = np.bincount(conditions)
     ranks = np.empty(len(conditions), dtype=int)
@@ -136,10 +137,12 @@ def _agreement_of_parts(
     rdm: RdmKind,
     compare: RdmCorrelation,
 ) -> float:
-    """Return the agreement of the condition means in two parts of the trials.
+    """Return the correlation between the dissimilarities of the condition means in two parts of
+    the trials.
 
-    ``first``: the mask of the first part. Raises ``ValueError`` for fewer than 3 conditions, and
-    :class:`EmptyPartError` for a condition without a trial in a part.
+    ``first``: the mask of the first part, (n,). ``kinds``: the parts in words, for errors. Raises
+    ``ValueError`` for fewer than 3 conditions, and :class:`EmptyPartError` for a condition without
+    a trial in a part.
     """
     count = int(conditions.max()) + 1
     if count < 3:
