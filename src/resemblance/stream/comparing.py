@@ -20,9 +20,11 @@ def compare_pairs(
     provenance: Mapping[str, Any],
     options: RunOptions,
 ) -> Comparison:
-    """Compare the two layers of each pair; the scores of other pairs are missing with a reason.
+    """Compare the two layers of each pair; return a comparison of all rows with all columns, in
+    which the scores of other pairs are missing with a reason.
 
-    ``by_pair``: for each pair of names, the representations of both layers by name.
+    ``by_pair``: for each pair of names, the representations of both layers by name. ``provenance``:
+    further entries of the provenance.
     """
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}

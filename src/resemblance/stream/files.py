@@ -21,7 +21,8 @@ STREAM_FILE_KEYS = {"method", "pairs", "directions", "layers", "n_samples", "bat
 def write_stream_file(
     path: Path, entries: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write a stream file, completely or not at all."""
+    """Write a stream file, completely or not at all. ``entries``: the header as JSON values;
+    ``arrays``: by name. Raises ``ValueError`` for a folder."""
     if path.is_dir():
         raise ValueError(f"Stream.save: {path} is a folder; give a file, as {path / 'state.npz'}")
     header = json.dumps({"kind": STREAM_FILE_KIND, "version": STREAM_FILE_VERSION, **entries})

@@ -55,8 +55,8 @@ def read_batch_layers(
 ) -> dict[str, Representation]:
     """Return the layers of a batch, by name, in the order of the first batch.
 
-    ``facts``: of the layers of earlier batches; {} for the first batch. Raises ``ValueError`` if
-    the layers do not match the earlier batches.
+    ``number``: the number of the batch, for errors. ``facts``: of the layers of earlier batches; {}
+    for the first batch. Raises ``ValueError`` if the layers do not match the earlier batches.
     """
     caller = f"Stream.update: batch {number}"
     if not isinstance(batch, Mapping) or not batch:
@@ -85,7 +85,7 @@ def read_batch_layers(
 
 
 def _as_batch_layer(data: Any, name: str) -> Representation:
-    """Return an array or a representation as a layer of this name.
+    """Return an array or a representation as a new representation called ``name``.
 
     Raises ``ValueError`` for a representation whose rows are not samples.
     """
@@ -106,7 +106,8 @@ def _feature_names(r: Representation) -> tuple[str | int, ...] | None:
 
 
 def _reorder_features(caller: str, r: Representation, facts: LayerFacts) -> Representation:
-    """Return a layer of a batch with the columns in the order of earlier batches.
+    """Return a layer of a batch with the columns in the order of earlier batches, which ``facts``
+    names; ``r`` itself if the order is the same.
 
     Raises ``ValueError`` for columns with other names.
     """
@@ -167,7 +168,8 @@ def sum_location(source: Array) -> Array:
 
 def rows_per_addition(widths: Sequence[int], method: str) -> int:
     """Return the number of rows to add together, large enough to make the cost of the products
-    exceed the cost of the sums. ``widths``: the columns of each layer."""
+    exceed the cost of the sums. ``widths``: the number of columns of each layer. ``method``: "gram"
+    or "qr"."""
     columns = sum(widths)
     count = max(
         MIN_ROWS_PER_ADDITION, min(MAX_ROWS_PER_ADDITION, MAX_NUMBERS_PER_ADDITION // columns)
@@ -177,7 +179,8 @@ def rows_per_addition(widths: Sequence[int], method: str) -> int:
 
 class PendingRows:
     """A buffer of ``count`` rows of each layer, so that the sums do not depend on the size of
-    batches. ``filled``: the number of rows in the buffer."""
+    batches. ``filled``: the number of rows in the buffer. ``location``: an array with the library
+    and the device of the buffer."""
 
     def __init__(self, widths: Sequence[int], count: int, location: Array) -> None:
         self.place = location
@@ -187,8 +190,9 @@ class PendingRows:
         self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
-        """Append rows of each layer to the buffer. Whenever the buffer is full, call ``add`` with
-        all its rows and empty the buffer."""
+        """Append rows (n, d) of each layer to the buffer. Whenever the buffer is full, call
+        ``add`` with the buffered rows of each layer, and empty the buffer; ``add`` must not keep
+        the arrays."""
         arrays = [source if is_torch(self.place) else to_numpy(source) for source in sources]
         start, n, count = 0, arrays[0].shape[0], self._arrays[0].shape[0]
         while start < n:
@@ -203,7 +207,7 @@ class PendingRows:
                 add(self._arrays)
 
     def waiting(self) -> list[Array]:
-        """Return the buffered rows of each layer."""
+        """Return the buffered rows of each layer, (filled, d), as views."""
         return [array[: self.filled] for array in self._arrays]
 
 
@@ -215,8 +219,8 @@ def _rows_on_device(source: Array, start: int, stop: int, array: Array) -> Array
 
 
 def unit_rows_and_pair_counts(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:
-    """Return the rows of every layer at unit length, and a count for every pair of layers, (layers,
-    layers).
+    """Return the rows of every layer at unit length, (n, d), and a count for every pair of layers,
+    (layers, layers).
 
     The count is the number of rows with a direction (not zero) in both layers.
     """

@@ -57,10 +57,10 @@ class SurrogateIntermediates:
 def surrogate_layers(
     state: StreamState, layers: Mapping[str, int], facts: Sequence[LayerFacts], are_all: bool
 ) -> dict[str, Representation]:
-    """Return representations of surrogate points by name, for the given layers (name and position).
+    """Return representations of surrogate points by name, for the given layers (position by name).
 
-    ``state`` is closed. ``facts``: one entry per layer. ``are_all``: representations from separate
-    calls can be compared.
+    ``state``: all buffered rows are added. ``facts``: one entry per layer in ``layers``.
+    ``are_all``: representations from separate calls can be compared.
     """
     n, digest, positions = state.n, state.digest(), list(layers.values())
     moments = [sums.moments(positions, n) for sums in state.parts]
@@ -110,7 +110,9 @@ def _gram_diagonals_and_traces(
 
 
 def _streamed_rounding_share(moments: LayerMoments, layer: int, n: int, precision: float) -> float:
-    """Return the :func:`rounding_share` of the samples, from the means and variances of columns."""
+    """Return the :func:`rounding_share` of the n samples of the layer at position ``layer``, from
+    the means and variances of columns. ``precision``: the coarsest machine epsilon of the stored
+    data."""
     means, squares = moments.means[layer], np.sum(moments.factors[layer] ** 2, axis=0)
     eps, spread = max(precision, DOUBLE_EPSILON), float(squares.sum())
     is_exact = (squares == 0) | (np.abs(np.abs(means) - 1) <= 4 * eps)
@@ -119,7 +121,7 @@ def _streamed_rounding_share(moments: LayerMoments, layer: int, n: int, precisio
 
 
 def _surrogate_rows(moments: LayerMoments, layer: int, n: int) -> np.ndarray:
-    """Return fewer than n rows with the products of n samples of a layer.
+    """Return fewer than n rows with the sums of products of n samples of a layer, (rows, d).
 
     The means are larger than the means of the samples, to compensate for the number of rows.
     """
@@ -139,6 +141,7 @@ def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
 
 
 def _vectors_from_products(products: np.ndarray) -> np.ndarray:
-    """Return row vectors with the given inner products; negative eigenvalues count as 0."""
+    """Return vectors, the rows of an (m, m) matrix, with the inner products ``products``, (m, m);
+    negative eigenvalues count as 0."""
     values, vectors = np.linalg.eigh((products + products.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

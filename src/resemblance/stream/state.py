@@ -39,7 +39,7 @@ class StreamState:
         self._rows = PendingRows(widths, rows_per_addition(widths, method), location)
 
     def take(self, sources: Sequence[Array]) -> None:
-        """Add rows of every layer, or buffer the rows."""
+        """Add rows (n, d) of every layer to the sums, or buffer the rows."""
         self._rows.take(sources, self._add)
         self.n += sources[0].shape[0]
 
@@ -54,7 +54,8 @@ class StreamState:
     def merge(self, other: StreamState, orders: Sequence[np.ndarray]) -> None:
         """Add the rows of another state of the same layers; the other state stays unchanged.
 
-        ``orders`` sort the columns of each layer of the other state into the order of this state.
+        ``orders``: for each layer, the columns of the other state in the order of this state, as
+        positions.
         """
         for sums, other_sums in zip(self.parts, other.parts):
             sums.merge(other_sums, orders)
@@ -86,14 +87,14 @@ class StreamState:
         return shares
 
     def digest(self) -> str:
-        """Return a hash of all numbers except the buffered rows."""
+        """Return a hash, as text, of all numbers except the buffered rows."""
         total = hashlib.sha256(self.counts.tobytes())
         for array in (array for sums in self.parts for array in sums.arrays().values()):
             total.update(np.ascontiguousarray(array).data)
         return total.hexdigest()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as arrays by name."""
+        """Return the state, sums and buffered rows, as arrays by name."""
         arrays_by_name = {
             f"rows.{i}": to_numpy(block) for i, block in enumerate(self._rows.waiting())
         }

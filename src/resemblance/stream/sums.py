@@ -28,8 +28,9 @@ class LayerMoments(NamedTuple):
     """Moments of layers of a stream.
 
     ``means``: the mean of each layer, (d,). ``factors``: a matrix (D, d) for each layer, with the
-    same inner products as the centred columns. ``squares``: for two layers, the sum over samples of
-    the products of the squared lengths of the centred rows, (layers, layers).
+    same inner products, within and between layers, as the centred columns. ``squares``: for two
+    layers, the sum over samples of the products of the squared lengths of the centred rows,
+    (layers, layers).
     """
 
     means: tuple[np.ndarray, ...]
@@ -47,7 +48,7 @@ class ShiftedSums(ABC):
         self._shifts: tuple[np.ndarray, ...] = ()  # empty before the first rows
 
     def add(self, rows: Sequence[Array]) -> None:
-        """Add rows (n, d) of every layer. The first rows determine the shifts."""
+        """Add rows (n, d) of every layer to the sums. The first rows determine the shifts."""
         self._shifts = self._shifts or tuple(map(_shift_from_first_rows, rows))
         self._add(
             [
@@ -57,9 +58,11 @@ class ShiftedSums(ABC):
         )
 
     def merge(self, other: Self, orders: Sequence[np.ndarray]) -> None:
-        """Add the sums of another stream, after changing to the shifts of this stream.
+        """Add the sums of another stream, after changing to the shifts of this stream; ``other``
+        stays unchanged.
 
-        ``orders`` sort the columns of the other stream into the order of this stream.
+        ``orders``: for each layer, the columns of the other stream in the order of this stream, as
+        positions.
         """
         if other._shifts:
             shifts = tuple(shift[order] for shift, order in zip(other._shifts, orders))
@@ -71,8 +74,8 @@ class ShiftedSums(ABC):
             )
 
     def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
-        """Return the moments of the given layers (positions) over n samples; the sums must contain
-        every pair of the layers."""
+        """Return the moments of the layers at positions ``layers`` over n samples; the sums must
+        contain every pair of the layers."""
         moments = self._moments(layers, n)
         means = (self._shifts[i] + mean for i, mean in zip(layers, moments.means))
         return moments._replace(means=tuple(means))
@@ -90,11 +93,12 @@ class ShiftedSums(ABC):
 
     @abstractmethod
     def _add(self, rows: Sequence[Array]) -> None:
-        """Add rows (n, d + 2) of every layer."""
+        """Add augmented rows (1, x - a, |x - a|²), (n, d + 2), of every layer."""
 
     @abstractmethod
     def _merge(self, other: Self, maps: Sequence[np.ndarray]) -> None:
-        """Add the sums of another stream; ``maps`` change the rows to the shift of this stream."""
+        """Add the sums of another stream; ``maps``: for each layer a matrix (d + 2, d + 2) that
+        maps an augmented row to the columns and the shift of this stream."""
 
     @abstractmethod
     def _moments(self, layers: Sequence[int], n: int) -> LayerMoments: ...
@@ -186,7 +190,8 @@ class TriangularFactor(ShiftedSums):
         self._factor: Array = as_array_like(np.zeros((0, self._size)), location)
 
     def columns(self, layer: int) -> np.ndarray:
-        """Return the columns (1, x - a, |x - a|²) of a layer."""
+        """Return the positions, in the factor, of the columns (1, x - a, |x - a|²) of a layer, (d
+        + 2,)."""
         squares = self._size - len(self._widths) + layer
         return np.array([0, *self._ranges[layer], squares])
 
@@ -229,20 +234,21 @@ class TriangularFactor(ShiftedSums):
 
 
 def _shift_from_first_rows(rows: Array) -> np.ndarray:
-    """Return the mean of the rows; for a constant column, the mean is exactly the constant."""
+    """Return the mean of the rows, (d,), in NumPy; for a constant column, the mean is exactly the
+    constant."""
     first_row = rows[:1]
     return to_numpy(first_row[0] + namespace(rows).mean(rows - first_row, axis=0))
 
 
 def _augmented_rows(rows: Array, shift: Array) -> Array:
-    """Return (1, x - shift, |x - shift|²) for every row."""
+    """Return (1, x - shift, |x - shift|²) for every row x, (n, d + 2)."""
     xp, points = namespace(rows), rows - shift
     ones = xp.ones((rows.shape[0], 1), dtype=points.dtype, device=device(points))
     return xp.concat([ones, points, xp.sum(points**2, axis=1, keepdims=True)], axis=1)
 
 
 def _shift_matrix(shift: np.ndarray) -> np.ndarray:
-    """Return the map from (1, z, |z|²) to (1, z + shift, |z + shift|²), shape (d + 2, d + 2)."""
+    """Return the matrix (d + 2, d + 2) that maps (1, z, |z|²) to (1, z + shift, |z + shift|²)."""
     change = np.eye(len(shift) + 2)
     change[1:-1, 0] = shift
     change[-1, 1:-1] = 2 * shift
@@ -251,7 +257,7 @@ def _shift_matrix(shift: np.ndarray) -> np.ndarray:
 
 
 def _column_order_matrix(order: np.ndarray) -> np.ndarray:
-    """Return the matrix to reorder the columns of z in (1, z, |z|²)."""
+    """Return the permutation matrix P (d + 2, d + 2) with P (1, z, |z|²) = (1, z[order], |z|²)."""
     return np.eye(len(order) + 2)[np.concatenate([[0], order + 1, [len(order) + 1]])]
 
 
@@ -261,17 +267,18 @@ def _squared_length_functional(mean: np.ndarray) -> np.ndarray:
 
 
 def _two_sum(total: Array, error: Array, addend: Array) -> tuple[Array, Array]:
-    """Return the new sum, and the accumulated rounding errors (Knuth's two-sum)."""
+    """Return ``total`` + ``addend``, and ``error`` plus the rounding error of the addition
+    (Knuth's two-sum)."""
     new_total = total + addend
     difference = new_total - total
     return new_total, error + ((total - (new_total - difference)) + (addend - difference))
 
 
 def _cholesky_root(products: np.ndarray, raw_squares: np.ndarray) -> np.ndarray:
-    """Return a matrix F with F' F = ``products``, by pivoted Cholesky on columns of size 1.
+    """Return a matrix F (D, D) with F' F = ``products``, by pivoted Cholesky on columns of size 1.
 
-    A column is constant if its variance is within rounding of its sum of squares, ``raw_squares``.
-    The function overwrites ``products``.
+    A column is constant if its variance is within rounding of its sum of squares, ``raw_squares``,
+    (D,). The function overwrites ``products``.
     """
     from scipy.linalg.lapack import dpstrf
 
@@ -299,7 +306,7 @@ def _triangular_factor(rows: Array) -> Array:
 def require_finite_array(
     arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Return an array by name.
+    """Return the float64 array called ``name`` from ``arrays``.
 
     Raises ``ValueError`` if the array is missing, has another shape or dtype than float64, or is
     not finite.
