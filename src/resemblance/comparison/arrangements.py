@@ -55,7 +55,8 @@ class DepthCurve(NamedTuple):
 
 
 def layers_by_model(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the positions of the layers by model; the model is the name before the last slash.
+    """Return the positions in ``names`` of the layers of each model; the model is the name before
+    the last slash.
 
     Names without a slash belong to the model "".
     """
@@ -68,7 +69,8 @@ def layers_by_model(names: Sequence[str]) -> dict[str, list[int]]:
 def is_between_models(
     rows: Sequence[str], columns: Sequence[str], reference: str = ""
 ) -> np.ndarray:
-    """Return the pairs that are layers of different models, as booleans (n_rows, n_columns).
+    """Return a mask (n_rows, n_columns) of the pairs that are layers of different models, from the
+    names of rows and columns.
 
     Pairs with the model ``reference`` do not count. No pair counts unless all names are layers of
     several models, ``model/layer``.
@@ -86,7 +88,8 @@ def is_between_models(
 
 
 def layer_name(name: str) -> str:
-    """Return the name of a layer without the name of its model."""
+    """Return the name of a layer without the name of its model: the part of ``name`` after the
+    last slash."""
     return name.rpartition("/")[2]
 
 
@@ -125,12 +128,13 @@ def linkage_tree(comparison: Comparison, measure: str | Measure) -> LinkageTree:
 
 
 def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models with several layers, the values of layers of equal depth.
+    """Return, for every two models with several layers, the values of the measure for layers of
+    equal depth.
 
     If the models have different numbers of layers, a layer of the first model is compared with the
-    layer of the second model at the nearest relative depth: layer k of n with layer round(k (m
-    - 1) / (n - 1)) of m, from 0, halves up. Models are the first part of the names ``model/layer``.
-    The second model of a pair comes later in the list, or is among the columns of a rectangular
+    layer of the second model at the nearest relative depth: layer k of n with layer round(k (m - 1)
+    / (n - 1)) of m, from 0, halves up. Models are the first part of the names ``model/layer``. The
+    second model of a pair comes later in the list, or is among the columns of a rectangular
     comparison.
     """
     values = _measure_matrix(comparison, measure)
@@ -143,14 +147,14 @@ def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[
 
 
 def nearest_depths(count: int, n_other: int) -> list[int]:
-    """Return the nearest of ``n_other`` depths for every depth among ``count`` depths of the same
-    range."""
+    """Return, for every k from 0 to ``count`` - 1, the nearest of ``n_other`` depths of the same
+    range: round(k (n_other - 1) / (count - 1)), halves up. ``count`` is at least 2."""
     return [(2 * k * (n_other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
 
 
 def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models with a single layer each, the value of the two layers. Names
-    without a model are left out."""
+    """Return, for every two models with a single layer each, the value of the measure for the two
+    layers. Names without a model are left out."""
     values = _measure_matrix(comparison, measure)
     return tuple(
         _depth_curve(comparison, values, (model, other), [(i[0], j[0])])
@@ -160,8 +164,8 @@ def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[Depth
 
 
 def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """For every two models and every layer of the first model, return the most similar layer of the
-    second model.
+    """Return, for every two models, a curve with the most similar layer of the second model for
+    every layer of the first model.
 
     A layer without any value stays in the curve, with the value NaN and the first layer as partner.
     A first model with a single layer has no curve, and two models without any value have none.
@@ -186,8 +190,9 @@ ModelLayers = tuple[str, list[int]]  # name of a model, positions of its layers
 
 
 def _layered_model_pairs(comparison: Comparison) -> list[tuple[ModelLayers, ModelLayers]]:
-    """Return every two models with the positions of their layers: in a square every pair once, in a
-    rectangle every model of the rows with every model of the columns."""
+    """Return every two different models, each with the positions of its layers: in a square every
+    pair once, in a rectangle every model of the rows with every model of the columns, also if the
+    two are the same."""
     rows, columns = layers_by_model(comparison.rows), layers_by_model(comparison.columns)
     if comparison.rows != comparison.columns:
         return [(row, column) for row in rows.items() for column in columns.items()]
@@ -207,7 +212,7 @@ def _depth_curve(
 
 
 def _farthest_coordinates(points: np.ndarray) -> np.ndarray:
-    """Return the coordinate farthest from 0 along each axis."""
+    """Return, for every column, the entry with the largest magnitude, with its sign."""
     places = np.abs(points).argmax(axis=0)
     farthest: np.ndarray = points[places, np.arange(points.shape[1])]
     return farthest

@@ -103,8 +103,8 @@ class Failures(Sequence[Failure]):
         return self._at(spec, i, int(j))
 
     def _at(self, measure: str, i: int, j: int) -> Failure:
-        """Return the failure of the pair (i, j); the reason names the data instead of
-        fingerprints."""
+        """Return the failure of the pair at row i and column j; the reason names the data instead
+        of fingerprints."""
         comparison = self.comparison
         x, y, (rows, columns) = comparison.rows[i], comparison.columns[j], comparison._places
         unknown = comparison.absent.get(measure, NOT_COMPUTED)
@@ -390,7 +390,8 @@ class Comparison(MappingResult):
         return [matrix.rows[name] for name in rows], [matrix.columns[name] for name in columns]
 
     def _by_name(self, numbers: np.ndarray) -> np.ndarray:
-        """Return numbers of a matrix with rows and columns by name."""
+        """Return a read-only matrix with the rows and columns of ``numbers``, which are by data,
+        in the order of the names of the comparison."""
         if self._places != tuple(list(range(size)) for size in numbers.shape):
             numbers = numbers[np.ix_(*self._places)]
         numbers.flags.writeable = False
@@ -405,13 +406,13 @@ class Comparison(MappingResult):
 
 
 def _parameterless_names(info: MeasureInfo) -> tuple[str, str]:
-    """Return the label and the name without parameters."""
+    """Return the label, in lower case, and the name without parameters."""
     return info.label.lower(), info.spec.split("[")[0]
 
 
 def _parse_specification(spec: str) -> tuple[str, dict[str, Any]] | str:
-    """Return the name and the parameters of a specification, or the text itself if parsing
-    fails."""
+    """Return the name and the parameters of a specification, or ``spec`` itself if parsing fails
+    or there are no parameters."""
     name, bracket, parameters = spec.strip().partition("[")
     if not bracket or not parameters.endswith("]"):
         return spec
@@ -424,8 +425,8 @@ def _parse_specification(spec: str) -> tuple[str, dict[str, Any]] | str:
 def complete_differences(
     comparison: Comparison, measure: AnyMeasure, fewest: int
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the representations with a value for all pairs, and their differences, symmetric, at
-    least 0, with a zero diagonal.
+    """Return the names of the representations with a value for all pairs, and their differences,
+    (n, n), symmetric, at least 0, with a zero diagonal.
 
     The function repeatedly drops the representation with the most missing values. Raises
     ``ValueError`` for a rectangular comparison, and if fewer than ``fewest`` representations have a
@@ -468,8 +469,8 @@ def unique_measure_title(comparison: Comparison, info: MeasureInfo) -> str:
 
 
 def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:
-    """Return the chance levels of all pairs, the mean over all permutations of the samples; NaN if
-    unknown."""
+    """Return the chance levels of all pairs, the mean over all permutations of the samples, (rows,
+    columns); NaN if unknown."""
     shape = len(comparison.rows), len(comparison.columns)
     numbers = comparison.numbers.get(comparison.info(measure).spec, {})
     return np.array(numbers.get(CHANCE_KEY, np.full(shape, np.nan)))
@@ -490,8 +491,8 @@ def measure_info(measure: Measure) -> MeasureInfo:
 
 
 def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
-    """Write a comparison with evidence to a file, as the saved result of the class ``name``. Raises
-    ``ValueError`` for a measure that is a lambda."""
+    """Write a comparison, with its evidence, to a file, as the saved result of the class called
+    ``name``. Raises ``ValueError`` for a measure that is a lambda."""
     evidence = comparison.evidence
     entries, results = ({}, ()) if evidence is None else evidence.stored()
     if any(info.spec.startswith("<lambda>") for info in comparison.measures):
@@ -503,7 +504,7 @@ def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
 
 
 def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
-    """Add the scores of a comparison that a file does not have."""
+    """Write into the file ``store`` the scores of a comparison that the file does not have."""
     stored_matrices = {spec: scores.emptied() for spec, scores in comparison.matrices.items()}
     for column in store.columns(
         {name for scores in stored_matrices.values() for name in scores.data}
@@ -515,7 +516,7 @@ def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
 
 
 def comparison_description(comparison: Comparison) -> dict[str, Any]:
-    """Return the description of a comparison in a file, as JSON."""
+    """Return the description of a comparison in a file, as values of JSON."""
     description = describe_comparison(
         comparison.rows, comparison.columns, comparison.measures, comparison.provenance
     )
@@ -530,9 +531,10 @@ def describe_comparison(
     measures: Sequence[MeasureInfo],
     provenance: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the description of a comparison with these names, measures and provenance, as JSON.
+    """Return the description of a comparison with these names of rows and columns, measures and
+    provenance, as values of JSON.
 
-    Infinite range ends become null.
+    Infinite range ends become None.
     """
     entries = [m._asdict() for m in measures]
     for entry in entries:
@@ -546,8 +548,8 @@ def describe_comparison(
 
 
 def to_dissimilarity(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
-    """Return values so that larger always means more different; no other function reverses
-    directions."""
+    """Return values so that larger always means more different: the upper end of the range (0 if
+    infinite) minus a similarity; differences unchanged. No other function reverses directions."""
     if not info.larger_is_more_similar:
         return values
     return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values

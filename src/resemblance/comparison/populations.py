@@ -73,8 +73,9 @@ class Clusters(BaseResult):
 
 
 def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int | None) -> Clusters:
-    """Divide representations into k clusters by their differences (n, n), symmetric with a zero
-    diagonal. With ``k=None``, the number from 2 to 10 with the largest mean silhouette counts.
+    """Return representations divided into ``k`` clusters by their differences (n, n), symmetric
+    with a zero diagonal. With ``k=None``, the number from 2 to 10 with the largest mean silhouette
+    counts.
 
     Raises ``ValueError`` for fewer than three representations or an impossible k, and
     :class:`UndefinedError` if all differences are 0.
@@ -106,8 +107,8 @@ def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int |
 
 
 def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
-    """Return the positions of k medoids (k,), ascending, with a small sum of differences between
-    members and their nearest medoid.
+    """Return the positions of k medoids (k,), ascending, with a small sum of differences (n, n)
+    between members and their nearest medoid.
 
     Reference: Kaufman and Rousseeuw 1990, chapter 2. BUILD adds the medoid with the largest gain;
     then SWAP exchanges a medoid with another member, the best exchange first, until no exchange
@@ -215,9 +216,9 @@ class Permanova(BaseResult):
 
 
 def group_labels(role: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
-    """Return labels by name of a row, from a mapping, a sequence in the order of the rows, or a
-    Series with names as index. Raises ``ValueError`` for missing labels; ``role`` names the
-    argument."""
+    """Return the label of every name in ``rows``. ``labels``: a mapping by name, a sequence in the
+    order of the rows, or a Series with names as index. Raises ``ValueError`` for missing labels;
+    ``role`` names the argument."""
     if getattr(labels, "ndim", 1) != 1:
         raise ValueError(
             f"permanova: {role} must be a list with one entry for each representation, not a table"
@@ -248,7 +249,13 @@ def permanova(
     n_permutations: int = GROUP_TEST_PERMUTATIONS,
     seed: int = 0,
 ) -> Permanova:
-    """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
+    """Return the test of groups by the differences (n, n) of their members, symmetric with a zero
+    diagonal.
+
+    ``names``, ``labels``: the name and the group of every member. ``nested``: the block of every
+    member, or None. Raises ``ValueError`` for a missing label, fewer than two groups, and only
+    groups of one member.
+    """
     for name, label in (*zip(names, labels), *zip(names, nested or ())):
         if is_missing_label(label):
             raise ValueError(
@@ -306,8 +313,9 @@ def permanova(
 
 
 def _within_group_squares(squares: np.ndarray, divisions: np.ndarray, groups: int) -> np.ndarray:
-    """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, for
-    ``divisions`` (b, n) into groups 0, 1, ..."""
+    """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, for each of
+    the ``divisions`` (b, n) into groups 0, 1, ...: (b,). ``squares``: d_ij^2, (n, n). ``groups``:
+    the number of groups."""
     total = np.zeros(len(divisions))
     for group in range(groups):
         members = (divisions == group).astype(float)
@@ -320,12 +328,13 @@ ExchangeStrata = list[list[list[int]]]
 
 
 def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) -> ExchangeStrata:
-    """Return the strata: lists of units (lists of positions) that may be permuted within the
-    stratum.
+    """Return the strata: lists of units (lists of positions of members) that may be permuted
+    within the stratum.
 
-    Without blocks, all members are exchangeable. If every block has a single label, whole blocks
-    are exchangeable. If a block has several labels, members are exchangeable within their block.
-    Raises ``ValueError`` for whole blocks of different sizes.
+    ``observed``: the group of every member, (n,). ``nested``: the block of every member. Without
+    blocks, all members are exchangeable. If every block has a single label, whole blocks are
+    exchangeable. If a block has several labels, members are exchangeable within their block. Raises
+    ``ValueError`` for whole blocks of different sizes.
     """
     if nested is None:
         return [[[i] for i in range(len(observed))]]
@@ -348,8 +357,9 @@ def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) ->
 def _count_divisions(
     observed: np.ndarray, strata: ExchangeStrata, groups: int
 ) -> tuple[float, float]:
-    """Return the number of different divisions, infinite above a billion, and the smallest p-value
-    that all divisions can give.
+    """Return the number of different divisions of the members into groups, infinite above a
+    billion, and the smallest p-value that all divisions can give. ``observed``: the group of every
+    member; ``groups``: the number of groups.
 
     Groups with equal numbers of units in every stratum can exchange names without a new division.
     """
@@ -367,7 +377,8 @@ def _count_divisions(
 def _permuted_divisions(
     observed: np.ndarray, strata: ExchangeStrata, n_permutations: int, seed: int, is_exact: bool
 ) -> Iterator[np.ndarray]:
-    """Yield all divisions or ``n_permutations`` random divisions, in batches of rows."""
+    """Yield divisions, the group of every member, in batches (b, n): all divisions if
+    ``is_exact``, else ``n_permutations`` random divisions."""
     kinds = [[int(observed[unit[0]]) for unit in units] for units in strata]
     orders: Iterator[Sequence[Sequence[int]]]
     if is_exact:
@@ -389,7 +400,7 @@ def _permuted_divisions(
 
 
 def _multiset_permutations(sizes: Counter[int]) -> Iterator[tuple[int, ...]]:
-    """Yield the distinct permutations of a multiset."""
+    """Yield the distinct permutations of a multiset; ``sizes``: how often each label occurs."""
     if not +sizes:
         yield ()
     for label in +sizes:

@@ -36,7 +36,8 @@ def describe_machine() -> str:
 
 
 def processor_name(info: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the name of the processor, or the architecture if the system has no name."""
+    """Return the name of the processor in the file ``info``, or the architecture if the system has
+    no name."""
     try:
         lines = info.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -46,8 +47,8 @@ def processor_name(info: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def environment_versions(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, the installed libraries behind measures, and the
-    given imported modules."""
+    """Return the versions of this library, Python, the installed libraries behind measures, and
+    the imported modules with the names ``modules``; and the architecture."""
     installed = library_versions()
     libraries = {name: installed[name] for name in MEASURE_LIBRARIES if name in installed}
     for name in set(modules) - set(libraries):
@@ -62,7 +63,8 @@ def environment_versions(modules: Iterable[str] = ()) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def library_versions() -> dict[str, str]:
-    """Return the versions of the installed libraries used by runs."""
+    """Return the versions, by name, of this library, Python, and the installed libraries used by
+    runs."""
     from .. import __version__
 
     versions = {"resemblance": __version__, "python": platform.python_version()}
@@ -77,7 +79,8 @@ def library_versions() -> dict[str, str]:
 def comparison_provenance(
     rows: Sequence[Representation], columns: Sequence[Representation]
 ) -> dict[str, Any]:
-    """Return the data, their precision and the versions behind a comparison."""
+    """Return the provenance of a comparison: for each representation by name its fingerprint,
+    number of features and precision; the number of samples; and the versions of libraries."""
     modules = {array_library(r.source) for r in [*rows, *columns]}
     return {
         **environment_versions(modules),
@@ -99,7 +102,8 @@ def _data_identity(x: Representation) -> dict[str, Any]:
 def fingerprints_by_name(
     rows: Iterable[str], columns: Iterable[str], provenance: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
-    """Return the fingerprints of the data with the given names of rows and of columns."""
+    """Return the fingerprints, in ``provenance``, of the data with the names ``rows`` and of the
+    data with the names ``columns``."""
     first, second = provenance["rows"], provenance["columns"]
     row_fingerprints = [first[name]["fingerprint"] for name in rows]
     return row_fingerprints, [second[name]["fingerprint"] for name in columns]

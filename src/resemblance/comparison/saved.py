@@ -48,11 +48,11 @@ def _measure_info_from_json(entry: dict[str, Any]) -> MeasureInfo:
 
 
 def range_checker(infos: Iterable[MeasureInfo], path: Path) -> Callable[[ScoreBatch], None]:
-    """Return a function that raises ``ValueError`` for values in a file outside the range of the
-    measure.
+    """Return a function that takes a batch and raises ``ValueError`` for values outside the range
+    of the measure. ``path``: the file, for the error.
 
-    The range is the declared range of this library; for a user's own measure, the range in the
-    file.
+    The range is the declared range of this library; for a user's own measure, the range in
+    ``infos``.
     """
     ranges = {(m.spec, m.version): _measure_range(m) for m in infos}
 

@@ -74,7 +74,7 @@ class InferenceResult(Protocol):
     """A result that a file of scores can keep."""
 
     def stored(self) -> StoredResult:
-        """Return the result as a file of scores keeps it."""
+        """Return the result in the form in which a file of scores keeps results."""
         ...
 
 
@@ -94,7 +94,8 @@ class PairScore(NamedTuple):
 def score_batch(
     measure: str, version: int, data: tuple[str, ...], scores: Sequence[PairScore]
 ) -> ScoreBatch:
-    """Return scores as a batch."""
+    """Return the scores of a measure as a batch. ``data``: the fingerprints that ``x`` and ``y``
+    of the scores index."""
     names = dict.fromkeys(name for score in scores for name in score.numbers)
     values = [math.nan if score.value is None else score.value for score in scores]
     x, y = np.array([score[:2] for score in scores], dtype=np.int32).reshape(-1, 2).T
@@ -127,7 +128,7 @@ def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
 
 
 def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
-    """Join batches of the same measure into a single batch."""
+    """Return batches of the same measure and version joined into a single batch."""
     if len(columns) == 1:
         return columns[0]
     starts = np.cumsum([0, *(c.size for c in columns)]).tolist()
@@ -201,12 +202,13 @@ class ScoreMatrix:
         return tuple(dict.fromkeys([*self.rows, *self.columns]))
 
     def emptied(self) -> ScoreMatrix:
-        """Return an empty matrix for the same scores."""
+        """Return a new matrix without scores for the same measure and data."""
         return ScoreMatrix(self.measure, self.version, self.symmetric, self.rows, self.columns)
 
     def put(self, column: ScoreBatch) -> None:
-        """Add the entries of a batch that belong to the measure and the data of the matrix. Entries
-        that have a value, or failed for good, stay as they are."""
+        """Add the entries of a batch that belong to the measure and the data of the matrix, for a
+        symmetric measure also at the mirrored places. Entries that have a value, or failed for
+        good, stay as they are."""
         if (column.measure, column.version) != (self.measure, self.version):
             return
         if not len(self._places(column.data)[0]):
@@ -218,7 +220,12 @@ class ScoreMatrix:
         self.seconds += column.seconds * n_entries / max(1, column.size)
 
     def _put(self, column: ScoreBatch, x: np.ndarray, y: np.ndarray) -> int:
-        """Add the entries for the pairs (x, y); return the number of added entries."""
+        """Add the entries of a batch; return the number of added entries, failures included.
+
+        ``x``, ``y``: the positions in ``column.data`` of the row and of the column of every entry.
+        Entries outside the matrix, with a value, or with a permanent failure are left out. The
+        mirrored places stay empty.
+        """
         rows, columns = self._places(column.data)
         i, j = rows[x], columns[y]
         entries = np.flatnonzero((i >= 0) & (j >= 0))
@@ -254,9 +261,9 @@ class ScoreMatrix:
         self.reasons[i, j] = reason
 
     def _places(self, data: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows and the columns of the fingerprints in ``data``, -1 for none. Return
-        empty arrays if no entry can belong to the matrix. The result is cached, because consecutive
-        batches share ``data``."""
+        """Return, for every fingerprint in ``data``, the row and the column of the matrix,
+        (len(data),) each, -1 for none. Return empty arrays if no entry can belong to the matrix.
+        The result is cached, because consecutive batches share ``data``."""
         if self._last is None or self._last[0] is not data:
             rows = _positions_of_data(self.rows, data)
             columns = _positions_of_data(self.columns, data)
@@ -266,14 +273,14 @@ class ScoreMatrix:
         return self._last[1:]
 
     def missing(self) -> np.ndarray:
-        """Return a mask of the entries that need computation: entries without a value that did not
-        fail, or failed for lack of memory."""
+        """Return a mask (rows, columns) of the entries that need computation: entries without a
+        value that did not fail, or failed for lack of memory."""
         missing: np.ndarray = np.isnan(self.values)
         return missing if self._failed is None else missing & (self._failed != PERMANENT)
 
     def columns_without(self, reference: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
-        """Yield the scores and the failures of every pair of data once, in batches, without pairs
-        that the ``reference`` matrix has."""
+        """Yield the scores and the failures of every pair of data once, in batches. With
+        ``reference``, a matrix of the same data, only pairs that are missing in ``reference``."""
         data = self.data
         places = {fingerprint: place for place, fingerprint in enumerate(data)}
         x, y = _positions_of_data(places, self.rows), _positions_of_data(places, self.columns)
@@ -296,8 +303,8 @@ class ScoreMatrix:
                 seconds = 0.0
 
     def _column(self, data: tuple[str, ...], sides: PairIndices, places: PairIndices) -> ScoreBatch:
-        """Return the scores at ``places`` as a batch; ``sides``: the positions of rows and columns
-        in ``data``."""
+        """Return the scores at ``places``, rows and columns of the matrix, as a batch; ``sides``:
+        the positions in ``data`` of all rows and of all columns."""
         return ScoreBatch(
             self.measure,
             self.version,
@@ -316,13 +323,15 @@ def _positions_of_data(positions: Mapping[str, int], data: Iterable[str]) -> np.
 
 
 def _positions_with_text(entries: np.ndarray, texts: Mapping[int, str]) -> list[int]:
-    """Return the positions of entries with a text."""
+    """Return the positions in ``entries`` of the entry numbers that have a text; ``texts``: by
+    entry number."""
     return np.flatnonzero(np.isin(entries, list(texts))).tolist() if texts else []
 
 
 def _texts_at_positions(
     texts: Mapping[tuple[int, int], str], places: PairIndices
 ) -> dict[int, str]:
-    """Return the texts at ``places``, keyed by their position in ``places``."""
+    """Return the texts at ``places``, keyed by their position in ``places``. ``texts``: by (row,
+    column). ``places``: row numbers and column numbers."""
     pairs = zip(*(side.tolist() for side in places)) if texts else ()
     return {entry: texts[pair] for entry, pair in enumerate(pairs) if pair in texts}

@@ -201,7 +201,8 @@ class ScoreFile:
     def _insert(
         self, columns: Iterable[ScoreBatch], numbers: Iterable[int | None] = repeat(None)
     ) -> None:
-        """Write batches as new rows, or in place of the rows with the given numbers."""
+        """Write batches as new rows, or in place of the rows with ``numbers``, a row number or
+        None for each batch."""
         parts = map(_row_from_batch, columns)
         rows = ((number, row_checksum(*row), *row) for row, number in zip(parts, numbers))
         places = ", ".join("?" * 9)
@@ -243,7 +244,8 @@ class ScoreFile:
                             self._join([number for number, _ in run])
 
     def _join(self, numbers: Sequence[int]) -> None:
-        """Write the entries of the numbered rows into the first row; delete the other rows."""
+        """Write the entries of the rows with ``numbers`` into the first of the rows, or the first
+        few; delete the other rows."""
         ids = iter(numbers)
         self._insert(coalesce_batches(map(self._column, numbers)), ids)
         self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in ids))
@@ -260,7 +262,8 @@ class ScoreFile:
                 yield column
 
     def results(self, ids: Iterable[str]) -> Iterator[StoredResult]:
-        """Yield the results of inference about pairs of data among ``ids``.
+        """Yield the results of inference about pairs of data whose fingerprints are both among
+        ``ids``.
 
         Raises ``ValueError`` for rows that cannot be results.
         """
@@ -272,7 +275,8 @@ class ScoreFile:
                     yield self._result(number)
 
     def _read(self, data: set[str] | None) -> Iterator[ScoreBatch]:
-        """Yield the rows that contain any fingerprint in ``data``."""
+        """Yield the rows of scores, as batches, that contain any fingerprint in ``data``; all rows
+        for None."""
         query = "SELECT id, data FROM scores ORDER BY measure, id"
         # Fetch all rows now: an open statement, left by a caller that stops early, would lock the
         # file.
@@ -302,7 +306,8 @@ class ScoreFile:
         return _result_from_row(*_verified_row(*row[1:]))
 
     def count(self, *, self_pairs: bool = False) -> int:
-        """Return the number of scores; ``self_pairs``: only scores of data with themselves.
+        """Return the number of different scores in the file; ``self_pairs``: only scores of data
+        with themselves.
 
         Failures for lack of memory do not count. A score computed by two processes counts once.
         """
@@ -327,8 +332,8 @@ class ScoreFile:
             raise OSError(f"{self.path} cannot be written: {error}") from error
 
     def _check_format(self) -> None:
-        """Refuse a file of another version or program: a query might run statements stored in the
-        file."""
+        """Raise ``ValueError`` for a file of another version or program: a query might run
+        statements stored in the file."""
         # A single statement reads a consistent state, even while another process creates the file.
         statements = "SELECT json_group_array(sql) FROM sqlite_master"
         number = "SELECT user_version FROM pragma_user_version"
@@ -347,7 +352,8 @@ class ScoreFile:
             )
 
     def _write_ahead(self) -> None:
-        """Switch to WAL; retry until no other process holds the lock.
+        """Switch the file to WAL, or without locks to a rollback journal; retry until no other
+        process holds the lock.
 
         SQLite does not wait for this lock itself, and several processes may want the lock of a new
         file.
@@ -366,7 +372,8 @@ class ScoreFile:
                 time.sleep(0.01)
 
     def _leave_one_file(self) -> None:
-        """Switch back from WAL: a single file can be copied, and read in a read-only folder."""
+        """Switch the file back from WAL, unless another process has the file open: a single file
+        can be copied, and read in a read-only folder."""
         try:
             self._db.execute("PRAGMA busy_timeout = 0")
             self._db.execute("PRAGMA journal_mode = DELETE")
@@ -414,8 +421,9 @@ def _connect(path: Path, mode: str = "") -> sqlite3.Connection:
 
 
 def open_score_file_read_only(path: Path) -> sqlite3.Connection:
-    """Open a file that another process may be writing, or that is in a read-only folder. Raises
-    ``ValueError`` for a file that was not closed and cannot be completed."""
+    """Return a read-only connection to a file that another process may be writing, or that is in a
+    read-only folder. Raises ``ValueError`` for a file that was not closed and cannot be completed.
+    """
     if not has_locks(path.parent):
         return _connect(path, f"{LOCKLESS_VFS}&mode=ro")
     connection = _connect(path, "?mode=ro")
@@ -436,7 +444,7 @@ def open_score_file_read_only(path: Path) -> sqlite3.Connection:
 
 
 def row_checksum(*row: Any) -> int:
-    """Return a checksum to detect a changed byte in a row."""
+    """Return a checksum of the entries of a row, to detect a changed byte."""
     total = 0
     for entry in row:
         total = zlib.crc32(entry if isinstance(entry, bytes) else repr(entry).encode(), total)
@@ -444,14 +452,15 @@ def row_checksum(*row: Any) -> int:
 
 
 def _verified_row(checksum: Any, *row: Any) -> tuple[Any, ...]:
-    """Return a row as written; raise ``ValueError`` if the checksum differs."""
+    """Return ``row`` unchanged; raise ``ValueError`` if its checksum is not ``checksum``."""
     if checksum != row_checksum(*row):
         raise ValueError("a row has changed since it was written")
     return row
 
 
 def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
-    """Return a batch as a row: pairs and numbers as arrays, all other fields as JSON."""
+    """Return a batch as a row of the table, without number and checksum: pairs and numbers as
+    bytes, all other fields as JSON."""
     pairs, places = np.stack([column.x, column.y]), dict[str, int]()
     index = np.full(len(column.data), -1, dtype="<i4")
     index[pairs] = 0
@@ -477,7 +486,8 @@ def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
 
 
 def _batch_from_row(*row: Any) -> ScoreBatch:
-    """Return a row as a batch; raise ``ValueError`` for a row that cannot be a batch."""
+    """Return a row of :func:`_row_from_batch` as a batch; raise ``ValueError`` for a row that
+    cannot be a batch."""
     measure, version, size, data, notes, pairs, numbers = row
     kinds: tuple[type, ...] = (str, int, int, str, str, bytes, bytes)
     if not all(map(isinstance, row, kinds)) or not 0 < size <= MAX_ROW_SCORES:
@@ -507,7 +517,8 @@ def _row_from_result(result: StoredResult) -> tuple[Any, ...]:
 
 
 def _result_from_row(*row: Any) -> StoredResult:
-    """Return a row as a result; raise ``ValueError`` for a row that cannot be a result."""
+    """Return a row of the table of results, without number and checksum, as a result; raise
+    ``ValueError`` for a row that cannot be a result."""
     kind, measure, version, x, y, facts, shape, numbers = row
     kinds: tuple[type, ...] = (str, str, int, str, str, str, str, bytes)
     if not all(map(isinstance, row, kinds)):
@@ -517,7 +528,9 @@ def _result_from_row(*row: Any) -> StoredResult:
 
 
 def _unpack_positions(pairs: bytes, size: int, count: int) -> np.ndarray:
-    """Return the positions of the rows and of the columns, shape (2, size)."""
+    """Return the positions of x and of y in the data of a row, shape (2, ``size``), from
+    compressed bytes. Raises ``ValueError`` for unreadable bytes, and for positions that are not
+    from 0 to ``count`` - 1."""
     try:
         buffer = zlib.decompressobj().decompress(pairs, 8 * size + 1)
     except zlib.error as error:
