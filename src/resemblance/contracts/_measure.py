@@ -66,7 +66,7 @@ TRANSPOSED_WIDTH_RATIO = 4  # features per sample that suggest two transposed ar
 
 
 def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
-    """Return no diagnostics: the default of a measure."""
+    """Return {}, no diagnostics: the default of a measure."""
     return {}
 
 
@@ -186,7 +186,7 @@ class Measure(DeclaredFunction):
         super()._check({name: value for name, value in parameters.items() if name != HELD_OUT})
 
     def is_in_blocks(self, *representations: Representation) -> bool:
-        """Say whether ``all_pairs``, not the plain function, computes pairs of the
+        """Return whether ``all_pairs``, not the plain function, computes pairs of the
         representations."""
         if any(r.origin or records_gradient(r.source) for r in representations):
             return False
@@ -199,8 +199,8 @@ class Measure(DeclaredFunction):
         )
 
     def takes_blocks(self, n: int) -> bool:
-        """Say whether n samples are too many for the plain function, so ``all_pairs`` replaces the
-        function."""
+        """Return whether n samples are too many for the plain function, so ``all_pairs`` replaces
+        the function."""
         faces = self.all_pairs
         return faces is not None and faces.above is not None and n > faces.above
 
@@ -419,7 +419,7 @@ MeasureArgument = str | Measure | Callable[..., Any]  # a specification, a measu
 
 
 def is_plain_function(value: Any) -> TypeGuard[Callable[..., Any]]:
-    """Say whether a value is a function with a name, and neither a class nor a declared
+    """Return whether a value is a function with a name, and neither a class nor a declared
     function."""
     return (
         callable(value)
@@ -429,8 +429,8 @@ def is_plain_function(value: Any) -> TypeGuard[Callable[..., Any]]:
 
 
 def takes_two_arrays(function: Callable[..., Any]) -> bool:
-    """Say whether a plain function can be called with two arrays alone: all further parameters have
-    defaults."""
+    """Return whether a plain function can be called with two arrays alone: all further parameters
+    have defaults."""
     try:
         return bool(_parameters_of_plain(function))
     except ValueError:
@@ -472,7 +472,8 @@ def undeclared_measure(function: Callable[..., Any]) -> Measure:
 def restore_undeclared_measure(
     module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
 ) -> Measure:
-    """Return the measure of a plain function by module and name, for unpickling."""
+    """Return the measure of a plain function by module and name, with the parameters fixed, for
+    unpickling. ``file``: the path of a user's file; None for a module that Python can import."""
     definition = undeclared_measure(find_definition(module, name, file))
     return definition.with_parameters(**dict(parameters))
 
@@ -501,15 +502,16 @@ def require_own_name(measures: Iterable[Measure]) -> None:
 
 
 def _wrapped_functions(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """Yield the plain function of a measure, and the functions that decorators wrapped."""
+    """Yield the plain function behind the function of a measure, then the functions that its
+    decorators wrapped."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
         yield function
 
 
 def _enclosing_variables(function: Callable[..., Any]) -> list[str]:
-    """Return the names of the variables of enclosing functions, without the wrapped function of a
-    decorator."""
+    """Return the names of the variables of enclosing functions that ``function`` uses, without the
+    wrapped function of a decorator."""
     wrapped = getattr(function, "__wrapped__", None)
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     cells = getattr(function, "__closure__", None) or ()
@@ -583,7 +585,8 @@ def _parameters_of_plain(function: Callable[..., Any]) -> list[inspect.Parameter
 
 
 def _is_similarity(function: Callable[..., Any]) -> bool:
-    """Say whether a plain function has a larger value for equal than for unrelated random arrays.
+    """Return whether a plain function has a larger value for equal than for unrelated random
+    arrays.
 
     Raises ``ValueError`` if the function fails, or has equal values, on all random arrays.
     """
@@ -613,7 +616,8 @@ def _is_similarity(function: Callable[..., Any]) -> bool:
 
 
 def measure_caveats(measures: Iterable[Measure], n: int) -> tuple[str, ...]:
-    """Return the caveats about plain functions, and about folds that do not test all n samples."""
+    """Return the caveats about plain functions among ``measures``, and about folds that do not
+    test all ``n`` samples."""
     texts = (
         text
         for m in measures
@@ -625,11 +629,13 @@ def measure_caveats(measures: Iterable[Measure], n: int) -> tuple[str, ...]:
 def batchable_measures(
     measures: Sequence[Measure], representations: Sequence[Representation]
 ) -> tuple[Measure, ...]:
-    """Return the measures able to compute many pairs of the representations together.
+    """Return the measures to compute for many pairs of the representations together; all other
+    measures are computed pair by pair.
 
-    The measures of :meth:`Measure.is_in_blocks`, or all measures if every measure can batch and all
-    arrays are NumPy arrays, or PyTorch tensors without gradients. A measure that batches only for
-    speed is left out otherwise, because the measures of a pair share intermediates.
+    These are the measures of :meth:`Measure.is_in_blocks`, or all measures if every measure can
+    batch and all arrays are NumPy arrays, or PyTorch tensors without gradients. A measure that
+    batches only for speed is left out otherwise, because the measures of a pair share
+    intermediates.
     """
     blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
     is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
@@ -652,7 +658,8 @@ def require_measure_extra(measure: Measure) -> None:
 
 
 def _user_signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature for calling a measure: X and Y, then the parameters."""
+    """Return the signature for calling a measure: X and Y in place of the two representations,
+    then the parameters of ``function``."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[2:]
     arrays = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("X", "Y")]

@@ -196,10 +196,12 @@ def statistic(
 
 
 def class_indices(caller: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, in the order of the sorted labels.
+    """Return labels as integers from 0, (n,): the position of each label among the sorted distinct
+    labels.
 
-    Raises ``ValueError`` unless every sample has a label and the labels are all numbers or all of
-    the same type; and when the index of the labels and the ids of the samples do not match.
+    ``x``: the samples of the labels. ``caller``, ``role``: the function and the parameter in
+    errors. Raises ``ValueError`` unless every sample has a label and the labels are all numbers or
+    all of the same type; and when the index of the labels and the ids of the samples do not match.
     """
     numbers = label_codes(caller, values, x.shape[0], role)
     check_sample_order(caller, "X", x.order, f"the index of {role}", sample_order(values, role))
@@ -250,8 +252,8 @@ def _control_representation(caller: str, x: Representation, data: Any) -> Repres
 
 
 def _readout(caller: str, x: Representation, classifier: Any) -> Readout:
-    """Return the weights and biases of a linear layer, of a pair, or of a weight matrix alone; zero
-    biases where none are given.
+    """Return the weights and biases of ``classifier``, a linear layer, a pair, or a weight matrix
+    alone; zero biases where none are given. ``x`` is not used.
 
     Raises ``ValueError`` for other shapes, for weights that are all 0, and for numbers that are not
     finite.

@@ -96,7 +96,8 @@ class DeclaredFunction(ABC):
 
     @classmethod
     def _declare(cls, function: Callable[..., Any], claims: Mapping[str, Any]) -> Self:
-        """Return a declared function with the claims for the default parameters."""
+        """Return a declared function with the claims for the default parameters. ``claims``: by
+        name, before the parameters change any claim."""
         claims = {"version": function_version(function), **claims}
         return cls(
             function=function, name=function.__name__, declared=claims, **claims
@@ -204,8 +205,9 @@ class DeclaredFunction(ABC):
         return type(self).__name__.lower()
 
     def _settle(self, parameters: Sequence[inspect.Parameter], **attributes: Any) -> None:
-        """Complete the frozen dataclass with defaults and specification, and copy name, docstring
-        and module from the function."""
+        """Complete the frozen dataclass, in place, with defaults, specification and
+        ``attributes``, and copy name, docstring and module from the function. ``parameters``: the
+        parameters with defaults."""
         defaults = {p.name: p.default for p in parameters}
         vars(self).update(
             defaults=defaults,
@@ -219,7 +221,8 @@ class DeclaredFunction(ABC):
 
     def _check(self, parameters: Mapping[str, Any]) -> None:
         """Raise ``ValueError`` for an unknown parameter or choice, a wrong type, or a number
-        outside the limits; None passes where the annotation allows None."""
+        outside the limits, in ``parameters``, values by name; None passes where the annotation
+        allows None."""
         choices, hints = self.choices, _type_hints(self.function)
         for name, value in parameters.items():
             if name not in self.defaults:
@@ -286,11 +289,12 @@ def describe_invariance(names: Set[str]) -> str:
 
 
 def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the declared claims for the given parameter values, with the claims derived from other
-    claims, such as ``product`` from ``compares``.
+    """Return the claims for the parameter ``values``: the ``declared`` claims, changed by
+    ``claims_for``, with the claims derived from other claims, such as ``product`` from
+    ``compares``.
 
     Claims that are functions of representations and parameters get the parameter values bound. With
-    folds, the claims are those of :func:`held_out_claims`.
+    folds, the claims are the result of :func:`held_out_claims`.
     """
     claims_for = declared.get("claims_for")
     claims = {**declared, **(bind_known(claims_for, values)() if claims_for else {})}
@@ -313,8 +317,8 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
 
 
 def bind_known(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a function with the parameters in its signature fixed to ``values``; other values are
-    ignored, unless the function has ``**keywords``."""
+    """Return ``function`` with the parameters in its signature fixed to ``values``, by name; other
+    values are ignored, unless the function has ``**keywords``."""
     parameter_names = (
         _parameter_names if isinstance(function, Hashable) else _parameter_names.__wrapped__
     )
@@ -335,8 +339,8 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[frozenset[str], bool
 def format_specification(
     name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]
 ) -> str:
-    """Return the name with every parameter that is not at the default, ``name[a=1,b=2]``, or the
-    name alone."""
+    """Return the specification: ``name`` with every parameter that is not at the default,
+    ``name[a=1,b=2]``, or the name alone. ``parameters``: the given values."""
     settings = [
         f"{k}={short_repr(v)}" for k, v in parameters if k not in defaults or defaults[k] != v
     ]
@@ -351,7 +355,7 @@ def as_hashable(value: Any) -> Any:
 
 
 def short_repr(value: Any) -> str:
-    """Return the text of a value in a specification: a nested tuple, or a tuple of more than
+    """Return the text of a value in a specification; a nested tuple, or a tuple of more than
     ``MAX_SPELLED_VALUES`` values, becomes its length and a hash."""
     is_nested = isinstance(value, tuple) and any(isinstance(part, tuple) for part in value)
     if not isinstance(value, tuple) or (len(value) <= MAX_SPELLED_VALUES and not is_nested):
@@ -364,7 +368,8 @@ def short_repr(value: Any) -> str:
 
 
 def require_arguments(declare: Callable[P, T]) -> Callable[P, T]:
-    """Return a decorator with a helpful error for ``@rs.measure`` without claims."""
+    """Return the decorator factory ``declare`` (``measure`` or ``statistic``) with a helpful error
+    for ``@rs.measure`` without claims."""
     parameters = inspect.signature(declare).parameters.values()
     required_names = (
         p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
@@ -389,8 +394,9 @@ EXAMPLE_CLAIMS = {
 def declaration_template(
     function_name: str, kind: str, declare: Callable[..., Any], family: str
 ) -> str:
-    """Return the decorator for declaring a function of this name as a measure or a statistic, with
-    an example value for every required claim."""
+    """Return the code of the decorator for declaring the function ``function_name``, with an
+    example value for every required claim. ``kind``: "measure" or "statistic", the name of
+    ``declare``. ``family``: the example of a family."""
     examples = EXAMPLE_CLAIMS | {"family": repr(family)}
     parameters = inspect.signature(declare).parameters.values()
     required_names = (
@@ -403,8 +409,8 @@ def declaration_template(
 
 
 def as_argument(data: Any, name: str) -> Representation:
-    """Convert data to a representation with the default ``name`` for error messages, X or Y; a path
-    keeps the name of the file."""
+    """Return data as a representation called ``name`` (X or Y) in error messages; a path keeps the
+    name of the file."""
     return as_representation(data, "" if isinstance(data, str | Path) else name)
 
 
@@ -433,7 +439,8 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
 
 
 def check_one_number(entry: object, value: Any) -> None:
-    """Raise ``ValueError`` if a value that ``entry`` returned is anything but one real number."""
+    """Raise ``ValueError`` if ``value``, which the function ``entry`` returned, is anything but
+    one real number."""
     kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
     # The name of a dtype of NumPy is slow to make
     is_real = isinstance(value, float) or getattr(kind, "kind", "") == "f"
@@ -444,8 +451,8 @@ def check_one_number(entry: object, value: Any) -> None:
 
 
 def is_outside_range(value: float, ends: tuple[float, float], rounding: float) -> bool:
-    """Say whether a value is outside a range by more than ``rounding``, relative to an end with a
-    magnitude above 1; True for NaN."""
+    """Return whether a value is outside the range ``ends`` by more than ``rounding``, relative to
+    an end with a magnitude above 1; True for NaN."""
     low, high = ends
     return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
 
@@ -457,7 +464,8 @@ def is_outside_range(value: float, ends: tuple[float, float], rounding: float) -
 
 
 def matrix_cosine(product: float, x_square: float, y_square: float) -> float:
-    """Return the cosine of two matrices from their inner product and squared norms."""
+    """Return the cosine of two matrices A and B from ``product`` = <A, B>, ``x_square`` = <A, A>
+    and ``y_square`` = <B, B>."""
     return product / math.sqrt(x_square * y_square)
 
 
@@ -499,7 +507,8 @@ class Product(NamedTuple):
     parameters: Mapping[str, Any] = {}
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
-        """Return the left or the right matrix of a representation as an array."""
+        """Return the left or the right matrix of a representation as an array (n, n), for
+        reading."""
         matrix = self.of(x, side)
         return matrix.entries if isinstance(matrix, PairMatrix) else matrix
 
@@ -511,8 +520,8 @@ class Product(NamedTuple):
         return matrix.square if isinstance(matrix, PairMatrix) else float(np.vdot(matrix, matrix))
 
     def mean(self, x: Representation, y: Representation) -> float:
-        """Return the mean of the value over all permutations of the samples of y, computed from the
-        traces and sums of two ``PairMatrix`` objects."""
+        """Return the mean of the value (with ``root``, of the squared value) over all permutations
+        of the samples of y, computed from the traces and sums of two ``PairMatrix`` objects."""
         a, b = self.of(x, "left"), self.of(y, "right")
         return self.value(expected_inner(a, b), self.square(x, a), self.square(y, b))
 
@@ -536,8 +545,8 @@ class Product(NamedTuple):
     def of_rows(
         self, representations: Sequence[Representation], pairs: Sequence[tuple[int, int]]
     ) -> np.ndarray:
-        """Return the inner products of the matrices' rows for pairs of positions in a list of
-        representations, shape (pairs, n).
+        """Return the inner products of the rows of two matrices, for pairs of positions in
+        ``representations``, shape (pairs, n).
 
         Computed in one pass over blocks of the matrices; with ``rows_of``, return the result of
         ``rows_of``.
@@ -551,7 +560,8 @@ class Product(NamedTuple):
         return row_inner_products(blocks, place_pairs, representations[0].shape[0])
 
     def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
-        """Return the result of the left or the right function: an array, or a ``PairMatrix``."""
+        """Return the left or the right matrix of a representation: an array, or a
+        ``PairMatrix``."""
         function = self.right if side == "right" and self.right else self.left
         return bind_known(function, self.parameters)(x)
 

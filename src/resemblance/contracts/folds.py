@@ -70,7 +70,8 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedMaps:
-    """Maps with the means and the divisors of the training samples."""
+    """Maps with the means and the divisors (``x_scale``, ``y_scale``) of the training samples.
+    ``unit``: the factor of the value, 1 without ``keeps_units``."""
 
     maps: Maps
     x_mean: np.ndarray
@@ -87,7 +88,7 @@ class FittedMaps:
 
 
 def float64_points(x: Representation) -> np.ndarray:
-    """Return the values of a representation as a NumPy array in float64."""
+    """Return the values of a representation as a NumPy array (n, d) in float64."""
     return to_numpy(detach(x.array)).astype(np.float64, copy=False)
 
 
@@ -95,7 +96,7 @@ def held_out_value(
     caller: str, fit: Fit, x: Representation, y: Representation, folds: Folds
 ) -> float:
     """Return the mean, over folds, of the value of the test samples, with maps fitted to the
-    training samples.
+    training samples. ``caller``: the measure in errors.
 
     Raises :class:`UndefinedError` if a fold has no value, and ``ValueError`` for folds of other
     samples.
@@ -136,8 +137,9 @@ def fold_rows(
 def consecutive_folds(
     n: int, count: int, labels: Sequence[Hashable] | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (training rows, test rows) of ``count`` folds of n samples: stretches of successive
-    samples, as ``KFold`` of scikit-learn. Samples with equal labels are in the same fold.
+    """Yield (training rows, test rows) of ``count`` folds of n samples: the test rows are
+    stretches of successive samples, as ``KFold`` of scikit-learn. Samples with equal ``labels``,
+    (n,), are in the same fold.
 
     Raises :class:`UndefinedError` for fewer samples, or different labels, than folds.
     """
@@ -155,7 +157,7 @@ def consecutive_folds(
 def check_folds(
     caller: str, held_out: Any, x: Representation | None = None, labels: Any = None
 ) -> Folds | None:
-    """Return folds as a number, or as tuples of rows; None for None.
+    """Return folds as a number, or as pairs (train, test) of tuples of rows; None for None.
 
     ``x``, a representation of the samples, is needed for a splitter of scikit-learn, and for the
     check of the rows. With ``labels``, by default repeated ids of x, a number of folds becomes
@@ -221,7 +223,8 @@ def _check_fold(caller: str, fold: Any) -> tuple[tuple[int, ...], tuple[int, ...
 
 
 def untested_samples_caveat(folds: Folds | None, n: int) -> str:
-    """Return how many of n samples no fold tests; an empty string if the folds test all samples."""
+    """Return a sentence that says how many of n samples no fold tests; an empty string if the
+    folds test all samples."""
     if not isinstance(folds, tuple):  # a number of folds tests every sample
         return ""
     untested = sorted(set(range(n)).difference(*(test for _, test in folds)))
@@ -250,8 +253,8 @@ def restrict_folds(folds: Folds, rows: np.ndarray, n: int) -> Folds:
 
 
 def held_out_claims(claims: Mapping[str, Any], folds: Folds) -> dict[str, Any]:
-    """Return the claims of a measure of held-out samples: claims about the samples of a fit are
-    dropped, and range and identity come from ``fit``."""
+    """Return ``claims`` changed for a measure of held-out samples: claims about the samples of a
+    fit are dropped, and range and identity come from ``fit``."""
     kept = {name: claim for name, claim in claims.items() if name not in IN_SAMPLE_CLAIMS}
     fewest = folds if isinstance(folds, int) else 2
     return kept | {

@@ -33,8 +33,8 @@ COMPARE_SAMPLES_REMEDY = "or compare the samples with rs.compare"
 
 
 def as_surrogate(points: Array, name: str, origin: StreamSummary) -> Representation:
-    """Return points as a representation of a stream; the points have the inner products of the
-    stream's samples."""
+    """Return points as a representation of the stream ``origin``, called ``name``; the points have
+    the inner products of the stream's samples."""
     x = Representation(points, name)
     x.origin, x._carry = origin, origin.intermediates
     return x
@@ -116,8 +116,8 @@ def check_stream_precision(measure: Any, x: Representation, y: Representation) -
 def whitening_error(
     x: Representation, y: Representation, /, *, ridge: float = 0.0
 ) -> dict[str, float]:
-    """Return the relative error of whitening on a stream as the diagnostic "conditioning"; nothing
-    for representations with samples.
+    """Return the relative error of whitening on a stream as {"conditioning": error}; {} for
+    representations with samples.
 
     The whitened matrices are Gram matrices of trace 1 plus ``ridge`` times the identity. Raises
     ``UndefinedError`` above 1e-4.
@@ -129,7 +129,7 @@ def whitening_error(
 
 @cached_pair(swap=lambda numbers: numbers)
 def column_whitening_error(x: Representation, y: Representation, /) -> dict[str, float]:
-    """Return the :func:`whitening_error` of columns without centring."""
+    """Return the :func:`whitening_error` of uncentred columns."""
     return _record_precision_loss(
         x, y, lambda r: _whitening_loss(r, decomposition(r, centered=False).singular)
     )
@@ -161,7 +161,7 @@ def variance_whitening_error(
 
 @cached_pair(swap=lambda numbers: numbers)
 def component_whitening_error(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
-    """Return the :func:`whitening_error` of the first k components."""
+    """Return the :func:`whitening_error` of the first k principal components."""
     return _record_precision_loss(x, y, lambda r: _leading_component_error(r, k))
 
 
@@ -184,8 +184,8 @@ def _precision_remedy(power: int) -> str:
 
 
 def _leading_component_error(x: Representation, count: int) -> float:
-    """Return the rounding error divided by the gap between the leading ``count`` components and the
-    first omitted component.
+    """Return the rounding error on a stream, relative, divided by the gap between the leading
+    ``count`` components and the first omitted component.
 
     Ties of the last leading component are included. Rounding rotates components with a small gap
     into each other. With all components, return :func:`_whitening_loss`.
@@ -199,7 +199,8 @@ def _leading_component_error(x: Representation, count: int) -> float:
 
 
 def _whitening_loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
-    """Return the rounding error, magnified by the condition number of the kept directions.
+    """Return the relative rounding error of a stream, magnified by the condition number of the
+    kept directions. ``singular``: the kept singular values, largest first.
 
     Sums of squares cannot distinguish a direction without variance from a direction below the root
     of machine epsilon, unless the data are coarser or the column is constant.
