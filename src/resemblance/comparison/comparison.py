@@ -457,7 +457,8 @@ def complete_differences(
 
 
 def most_similar(info: MeasureInfo) -> float:
-    """Return the value of the most similar pair that a measure allows, possibly infinite."""
+    """Return the value that a measure has for the most similar pairs, an end of the range,
+    possibly infinite."""
     return info.range[1] if info.larger_is_more_similar else info.range[0]
 
 

@@ -114,7 +114,8 @@ def score_batch(
 
 
 def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
-    """Yield score batches; consecutive small batches of a measure and version are joined."""
+    """Yield the entries of score batches in larger batches: consecutive small batches of a measure
+    and version are joined."""
     for _, group in groupby(columns, key=lambda c: c[:2]):
         batch, size = list[ScoreBatch](), 0
         for column in group:
@@ -150,7 +151,8 @@ def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
 
 
 def nan_matrix(rows: int, columns: int) -> np.ndarray:
-    """Return a matrix of NaN; a large matrix is a private temporary file.
+    """Return a new matrix of NaN, (``rows``, ``columns``); a large matrix is a private temporary
+    file.
 
     If the disk has no room, the matrix is in memory: writing to a mapped file that cannot grow
     kills the process.

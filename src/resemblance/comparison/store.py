@@ -154,7 +154,8 @@ class ScoreFile:
             self._insert_results(results)
 
     def description(self) -> dict[str, Any]:
-        """Return the description; raise ``ValueError`` if the file has none."""
+        """Return the description of the comparison, values of JSON by name; raise ``ValueError``
+        if the file has none."""
         with name_damaged_score_file(self.path):
             entries = self._header()
             names = ["rows", "columns", "measures", "provenance"]
@@ -214,7 +215,7 @@ class ScoreFile:
         self._db.executemany(f"INSERT INTO results VALUES ({places})", rows)
 
     def _join_rows(self) -> None:
-        """Join consecutive short rows in one transaction.
+        """Join consecutive short rows of a measure, in one transaction.
 
         Slow scores arrive separately, and reading a row with a single score takes as long as
         reading a row with hundreds. Unreadable rows stay; the functions that read scores report the

@@ -479,9 +479,9 @@ def restore_undeclared_measure(
 
 
 def require_own_name(measures: Iterable[Measure]) -> None:
-    """Raise ``ValueError`` for a plain function with values that no file can tell from the values
-    of another function: a lambda, a method, or a function with variables of an enclosing
-    function."""
+    """Raise ``ValueError`` if a plain function among ``measures`` has values that no file can tell
+    from the values of another function: a lambda, a method, or a function with variables of an
+    enclosing function."""
     for m in measures:
         if m.is_declared:
             continue
@@ -560,8 +560,8 @@ def _on_arrays(
 
 
 def _parameters_of_plain(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a plain function: two arrays by position, and the further
-    parameters, with defaults, by name.
+    """Return the parameters of a plain function as a measure: two arrays by position, X and Y, and
+    the further parameters, with defaults, by name.
 
     Only the arrays for a function without a Python signature. Raises ``ValueError`` for a function
     that does not take two arrays, or has a further parameter without a default.

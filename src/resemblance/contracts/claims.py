@@ -104,8 +104,8 @@ class DeclaredFunction(ABC):
         ).with_parameters()
 
     def with_parameters(self, **parameters: Any) -> Self:
-        """Return this function with fixed parameters, which become part of the name:
-        ``cka[estimator=debiased]``.
+        """Return a copy of this function with fixed parameters, which become part of the
+        specification: ``cka[estimator=debiased]``.
 
         Raises ``ValueError`` for an unknown parameter, for an unknown choice of a parameter, and
         for two parameters that exclude each other.
@@ -198,7 +198,7 @@ class DeclaredFunction(ABC):
 
     @abstractmethod
     def _claims(self) -> dict[str, str]:
-        """Return the claims in words."""
+        """Return the claims in words, by the name of the claim."""
 
     @property
     def _kind(self) -> str:
@@ -247,7 +247,8 @@ class DeclaredFunction(ABC):
                 raise ValueError(f"{problem} from {low:g} to {high:g}; got {value!r}")
 
     def _check_excluded(self, parameters: Mapping[str, Any]) -> None:
-        """Raise ``ValueError`` for a parameter that is given with a parameter that it excludes."""
+        """Raise ``ValueError`` if ``parameters``, values by name, has a parameter together with a
+        parameter that ``excludes`` lists."""
         for name, others in self.excludes.items():
             clash = next((other for other in others if other in parameters), None)
             if clash and parameters.get(name) is not None:

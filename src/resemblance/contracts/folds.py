@@ -238,8 +238,8 @@ def untested_samples_caveat(folds: Folds | None, n: int) -> str:
 
 
 def restrict_folds(folds: Folds, rows: np.ndarray, n: int) -> Folds:
-    """Return the folds of the samples ``rows`` out of n samples; a row becomes its position in
-    ``rows``.
+    """Return the folds of n samples, cut to the samples ``rows``, as pairs (train, test); a row
+    becomes its position in ``rows``.
 
     A fold left without training or test samples is left out.
     """

@@ -85,7 +85,7 @@ def require_distances(caller: str, *representations: Representation) -> None:
 
 
 def check_stream_precision(measure: Any, x: Representation, y: Representation) -> None:
-    """Raise an error if a measure has no value, or too few digits, on a stream.
+    """Raise an error if a measure has no value of x and y, or too few digits, on a stream.
 
     ``UndefinedError`` if the measure needs the samples or sums that were not accumulated, or has
     too large a whitening error; ``ValueError`` for representations of two streams.

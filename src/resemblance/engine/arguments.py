@@ -68,12 +68,13 @@ def named_representations(
 def select_measures(
     measures: Any, folds: Folds | None = None, caller: str = "compare"
 ) -> tuple[list[Measure], list[Measure]]:
-    """Return the measures to compute, and the default measures without their optional dependency.
+    """Return the measures to compute, and the default measures that lack their optional
+    dependency. ``measures``: the argument of :func:`compare`.
 
     With ``folds`` the measures score held-out samples; the default is then every measure with a
-    fit. Raises ``ValueError`` for an empty selection, for two measures with the same name or
-    label, and with ``folds`` for a measure without a fit; ``ImportError`` for a measure asked for
-    by name without its optional dependency.
+    fit. Raises ``ValueError`` for an empty selection, for two measures with the same name or label,
+    and with ``folds`` for a measure without a fit; ``ImportError`` for a measure asked for by name
+    without its optional dependency.
     """
     if folds is not None:
         measures = [m for m in list_measures() if m.fit] if measures is None else measures
@@ -98,8 +99,8 @@ def select_measures(
 
 
 def measures_with_fit(caller: str, measures: Sequence[str | Measure]) -> tuple[Measure, ...]:
-    """Return the measures, given by name or as measures; raise ``ValueError`` for an unknown name,
-    and for a measure that fits no map to samples."""
+    """Return ``measures``, specifications or measures, as measures; raise ``ValueError`` for an
+    unknown name, and for a measure that fits no map to samples."""
     fitted = [*(m.name for m in list_measures() if m.fit), *HELD_OUT_MEASURES]
     words = {"linear_predictivity": " (ridge regression)", "mean_cca": " (CCA)"}
     described = ", ".join(name + words.get(name, "") for name in fitted)

@@ -183,7 +183,7 @@ def load_shared(shared: SharedRepresentation | Representation) -> Representation
 
 
 def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
-    """Compare a representation with itself, so that the intermediates for ``measures`` are cached.
+    """Compare ``x`` with itself, so that ``x`` caches the intermediates for ``measures``.
 
     Exceptions are ignored here: a measure raises the same exception for every pair, and the pair
     records the reason. Lack of memory clears the cache.
@@ -201,7 +201,8 @@ def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
 
 
 def write_cache_file(shared: SharedRepresentation) -> None:
-    """Compute the intermediates of a shared representation unless another worker has done so."""
+    """Compute the intermediates of a shared representation and write the file, unless another
+    worker has done so."""
     with single_threaded():
         load_shared(shared)
 
@@ -209,8 +210,8 @@ def write_cache_file(shared: SharedRepresentation) -> None:
 def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
-    """Return x with the intermediates for ``measures`` as packed bytes; for lack of memory x
-    itself."""
+    """Return x with the intermediates for ``measures`` computed here and packed as bytes; for lack
+    of memory x itself."""
     duplicate = copy(x)
     try:
         with single_threaded():

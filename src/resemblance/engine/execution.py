@@ -114,7 +114,7 @@ def _time_estimate(plans: Sequence[ComparisonPlan], options: RunOptions) -> Time
 
 
 def _announce_duration(estimate: TimeEstimate, options: RunOptions) -> None:
-    """Print the estimate if the work is long."""
+    """Print the estimate, or pass the estimate to ``options.announce``, if the work is long."""
     announce = options.announce or progress_announcer(options.progress, "comparing")
     if estimate.line:
         announce(estimate.line)
@@ -176,6 +176,7 @@ def _block_height(plan: ComparisonPlan, workers: float, cache: SharedCache | Non
 def _uses_local_memory(
     executor: Executor | None, representations: Iterable[Representation]
 ) -> bool:
-    """Return whether the work uses this machine's memory, not a cluster's or an accelerator's."""
+    """Return whether the work uses the memory of this machine, not of a cluster or an
+    accelerator."""
     runs_here = executor is None or is_on_this_machine(executor)
     return runs_here and all(is_on_cpu(r.source) for r in representations)

@@ -128,8 +128,8 @@ class Forecast(BaseResult):
 
 
 def forecast_facts(forecast: Forecast) -> dict[str, str]:
-    """Return the facts about all measures together, as text by name; "" for a fact that does not
-    apply."""
+    """Return the facts about all measures together, as text by name of the fact; "" for a fact
+    that does not apply."""
     low, high = forecast.features
     width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     stored = sum(m.stored for m in forecast.measures)

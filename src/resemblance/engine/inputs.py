@@ -50,7 +50,8 @@ class ComparisonInputs:
         held_out: Any = None,
         metadata: Mapping[str, Any] = {},
     ) -> ComparisonInputs:
-        """Check these arguments of :func:`compare`; raises the same exceptions.
+        """Check these arguments of :func:`compare` and return the inputs; raises the same
+        exceptions.
 
         ``metadata``: further entries of the provenance.
         """
@@ -94,7 +95,8 @@ class ComparisonInputs:
             self.provenance["caveats"] = list(dict.fromkeys([*previous, *caveats]))
 
     def use_fingerprints(self) -> None:
-        """Identify all data by fingerprints, under which scores are saved and looked up."""
+        """Identify all data by fingerprints, under which scores are saved and looked up, in
+        place."""
         unify_keys(self.all, portable=True)
         for side in ("rows", "columns"):
             for entry in self.provenance.get(side, {}).values():
@@ -126,7 +128,8 @@ class ComparisonInputs:
         return {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *data) for m in self.infos}
 
     def put(self, batch: ScoreBatch) -> None:
-        """Store a batch of scores; ignore scores of other measures and of other data."""
+        """Store a batch of scores in ``matrices``; ignore scores of other measures and of other
+        data."""
         if batch.measure in self.matrices:
             self.matrices[batch.measure].put(batch)
 

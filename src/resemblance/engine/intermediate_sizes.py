@@ -111,7 +111,7 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
 def intermediates_used(
     measure: Measure, n: int, d: int, copied: bool = True, *, apart: bool = False
 ) -> dict[Any, int]:
-    """Return the intermediates of a measure for an (n, d) representation, with their bytes.
+    """Return the bytes of every intermediate of a measure for an (n, d) representation, by key.
 
     The function runs the measure on a small probe and scales the shapes of the intermediates up, so
     no measure has to declare intermediates. Memory shared by several intermediates counts for the
@@ -167,7 +167,8 @@ class ProbeShapes(NamedTuple):
     is_joint: bool
 
     def scale(self, n: int, d: float) -> dict[int, float]:
-        """Return a map from the lengths of the probe to the lengths for arrays of shape (n, d)."""
+        """Return a map from the lengths of axes on the probe (rows, columns, pairs of rows) to the
+        lengths for arrays of shape (n, d)."""
         rows = self.rows
         return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
 

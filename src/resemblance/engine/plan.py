@@ -112,7 +112,7 @@ class ComparisonPlan:
 
     @property
     def size(self) -> int:
-        """The number of pairs."""
+        """The number of pairs of the comparison, missing or not."""
         rows = len(self.rows)
         return rows * (rows + 1) // 2 if self.columns is None else rows * len(self.columns)
 
@@ -182,7 +182,8 @@ class ComparisonPlan:
         return max(1, math.floor(math.sqrt(self.size / max(1.0, blocks))))
 
     def blocks(self) -> Iterator[PairBlock]:
-        """Yield the blocks with missing pairs, in an order that reuses intermediates."""
+        """Yield blocks that cover the missing pairs, in an order that reuses intermediates, with
+        intermediates that fit in memory."""
         unfinished = tuple(m for m in self.measures if self.missing[m.spec].any())
         if not unfinished:
             return

@@ -211,8 +211,8 @@ def _score_rectangle(
 def _batched_scores(
     measure: Measure, xs: Sequence[Representation], ys: Sequence[Representation]
 ) -> Scores | None:
-    """Return the scores of all pairs of xs and ys, or None if a pair has no score or the measure
-    has no function for many pairs."""
+    """Return the scores of all pairs of ``xs`` and ``ys``, computed together; None if a pair has
+    no score or the measure has no function for many pairs."""
     if measure.all_pairs is None:
         return None
     try:

@@ -31,7 +31,8 @@ def run_pair_blocks(
     first: Sequence[PairBlock] = (),
     failures: Sequence[ScoreBatch] = (),
 ) -> Generator[list[Any], None, None]:
-    """Yield results as soon as this process or a worker has computed and saved them.
+    """Yield results, in lists, as soon as this process or a worker has computed and saved the
+    results.
 
     ``streams`` are the blocks per comparison. ``first``: blocks before all other blocks, without
     shared intermediates. ``failures``, known in advance, are saved and yielded first. ``caller`` is
@@ -82,7 +83,8 @@ def _run_on_workers(
 
 
 def compute_block(block: PairBlock) -> Iterator[list[Any]]:
-    """Yield the results of the job of a block, or the scores of a block without a job."""
+    """Yield the results of the job of a block, or the scores of a block without a job, in
+    lists."""
     return block.job(block) if block.job else score_block(block)
 
 
@@ -126,7 +128,8 @@ def _check_picklable_blocks(
 def _call_for_block(
     block: PairBlock, shared: Sequence[Any] = (), *, file: str | Path | None = None
 ) -> WorkerCall:
-    """Return the worker call of a block, with shared or plain representations as arguments.
+    """Return the worker call that computes a block. ``shared``: the shared representations; by
+    default the plain representations of the block. ``file``: where the worker writes results.
 
     The block refers to a representation by position among the arguments, because a cluster replaces
     futures by values only in arguments.

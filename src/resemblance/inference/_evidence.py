@@ -176,7 +176,8 @@ def evidence_from_comparison(
     confidence_level: float,
     options: RunOptions,
 ) -> Evidence:
-    """Return evidence for ``measures`` of a comparison without recomputing the scores.
+    """Return evidence for ``measures`` of a comparison of all pairs of ``representations``,
+    without recomputing the scores.
 
     ``design``: labels, draws and seed, with the names of :func:`evidence`. The file ``save`` of the
     options keeps permuted values and values on parts; the caller saves the comparison with the

@@ -679,8 +679,8 @@ def _jackknife_values_by_column(
 def _wait_for_calls(
     calls: Sequence[WorkerCall], executor: Executor | None, advance: Callable[[int], None]
 ) -> Iterable[Future[Any]]:
-    """Wait for all calls; return their futures in the order of the calls. ``advance`` counts the
-    ended calls."""
+    """Wait for all calls; return their finished futures in the order of the calls. ``advance``
+    receives 1 for every ended call."""
     futures = {}
     for call, future in run_calls(calls, executor):
         futures[call.name] = future

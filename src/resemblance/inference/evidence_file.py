@@ -66,7 +66,8 @@ def _stored_tables(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterato
 
 
 def read_evidence_file(path: str | Path) -> tuple[Comparison, EvidenceFields | None]:
-    """Return the comparison in a file, and the fields of the evidence, or None without evidence.
+    """Return the comparison in a file, and the stored fields of the evidence, None without
+    evidence.
 
     Raises ``ValueError`` for a missing or damaged file.
     """

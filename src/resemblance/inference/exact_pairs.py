@@ -58,7 +58,8 @@ def allows_exact_moments(design: Design, use_moments: bool) -> bool:
 
 
 def has_exact_moments(measure: Measure, design: Design, use_moments: bool = True) -> bool:
-    """Return whether the null distribution of a measure has exact moments under a design."""
+    """Return whether the null distribution of a measure has exact moments under a design:
+    :func:`allows_exact_moments`, and a measure with the claim ``product``."""
     return measure.product is not None and allows_exact_moments(design, use_moments)
 
 
@@ -156,7 +157,7 @@ def _profile_side(m: Measure, side: MatrixSide) -> MatrixSide:
 
 
 def _pairs_with_clumped_entries(profiles: ProfilesByPair) -> list[IndexPair]:
-    """Return the pairs with clumped entries in both matrices: any other pair has many values."""
+    """Return the pairs with clumped entries in both matrices; any other pair has many values."""
     return [pair for pair, (x, y) in profiles.items() if x.is_clumped and y.is_clumped]
 
 

@@ -51,8 +51,8 @@ class FittedPart(NamedTuple):
 
 
 def describe_fitted_parts(parts: Sequence[FittedPart]) -> list[str]:
-    """Return a line for each fitted model: the parts with their mean shares over subjects and
-    folds, the largest first."""
+    """Return a line of text for each fitted model: the parts with their mean shares over subjects
+    and folds, the largest first."""
     lines = []
     for model, by_part in shares_by_part(parts).items():
         means = {name: float(np.mean(values)) for name, values in by_part.items() if any(values)}
@@ -98,9 +98,11 @@ class RsaModelFit:
         return np.asarray(np.mean(tables, axis=0))
 
     def fitted_parts(self, models: Mapping[str, Sequence[str]]) -> tuple[FittedPart, ...]:
-        """Return the weights of the parts of the fitted models, fitted on all stimuli of each fold.
+        """Return the weights and shares of the parts of the fitted models, for each subject and
+        fold, fitted on the stimuli of the other folds, or on all stimuli with one fold.
 
-        ``models``: the names of the parts of each model; one-part models are left out.
+        ``models``: the names of the parts of each model, in the order of ``sizes``; one-part models
+        are left out.
         """
         records = []
         for number, fold in enumerate(self.folds):

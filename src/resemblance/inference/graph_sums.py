@@ -71,7 +71,8 @@ def mean_inner_product_power(
 
 @cache
 def graph_expansion(edges: int, symmetric: bool) -> Expansion:
-    """Return the multigraphs with ``edges`` edges; undirected for symmetric matrices."""
+    """Return the multigraphs with ``edges`` edges, with the formulas for their sums.
+    ``symmetric``: edges have no direction."""
     multigraphs = (
         _partition_multigraph(partition, symmetric) for partition in set_partitions(2 * edges)
     )
@@ -189,8 +190,9 @@ class GraphSums:
         self._vectors: dict[Any, np.ndarray] = {}
 
     def over_distinct(self, power: int) -> np.ndarray:
-        """Return the sum over distinct samples for every multigraph with ``power`` edges, in the
-        order of :func:`graph_expansion`."""
+        """Return, for every multigraph with ``power`` edges, the sum over distinct samples of the
+        product of the matrix entries at its edges, (multigraphs,), in the order of
+        :func:`graph_expansion`."""
         terms = graph_expansion(power, self.symmetric).terms
         parts = {part for combination in terms for graph, _ in combination for part in graph}
         sums = {part: self._over_all(part) for part in parts}
@@ -248,7 +250,8 @@ class GraphSums:
 
 @cache
 def _eliminate_leaves(part: Graph, symmetric: bool) -> Branches | None:
-    """Eliminate one leaf of a component after the other; return the branches at the last vertex.
+    """Return the branches at the last vertex of a component, after eliminating one leaf after the
+    other.
 
     A leaf is a vertex with one neighbour. The eliminated leaf, with the parallel edges between leaf
     and neighbour, is a branch of the neighbour. The vertex with the most edges is the last. A

@@ -157,8 +157,8 @@ def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) ->
 
 
 def _too_few_samples(design: Design, fewest: int) -> str:
-    """Return the text that says why there is no interval if the smallest subset has ``fewest``
-    samples.
+    """Return a sentence that says why there is no interval; ``fewest``: the number of samples in
+    the smallest subset.
 
     Two samples give no evidence of variation, because many measures have the same value for any two
     samples.

@@ -42,7 +42,7 @@ def has_closed_form_jackknife(measure: Measure, n: int) -> bool:
 
 
 def leave_one_out_values(measure: Measure, x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out values of a measure, shape (n,), in float64.
+    """Return the values of a measure without each sample, shape (n,), in float64.
 
     The claim ``leave_one_out`` of the measure computes all values at about the cost of one value.
     Without the claim, or if the claim raises :class:`UndefinedError`, the function makes n calls.
@@ -91,11 +91,11 @@ def leave_group_out_values(
 def subsample_representation(
     x: Representation, rows: np.ndarray, token: str = ""
 ) -> Representation:
-    """Return a representation of the rows ``rows`` of ``x``, which reuses two intermediates of
+    """Return a new representation of the rows ``rows`` of ``x``, which reuses two intermediates of
     ``x``.
 
     The reused intermediates are the check for finite values, and the nearest neighbours that are
-    among the rows. A ``token`` replaces the fingerprint.
+    among the rows. ``token``, unless "", replaces the fingerprint.
     """
     ids = None if x.ids is None else [x.ids[i] for i in rows]
     part = replace_rows(x, take_rows(x.source, rows), ids)

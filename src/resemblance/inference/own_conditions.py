@@ -90,7 +90,8 @@ def _nonmissing_rows(source: np.ndarray) -> np.ndarray:
 
 
 def check_model_has_all_pairs(x: Representation) -> None:
-    """Raise ``UndefinedError`` if a fitted model, or a part of the model, lacks pairs."""
+    """Raise ``UndefinedError`` if the model ``x``, or part of a model, lacks pairs; fitted models
+    and folds need all pairs."""
     if has_missing_pairs(x):
         raise UndefinedError(
             f"{x.name!r} lacks dissimilarities, and fitted models and folds take all of models; "

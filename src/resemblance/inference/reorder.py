@@ -88,7 +88,8 @@ class Permutation:
 
 @lru_cache(maxsize=512)
 def axis_rule(function: Callable[..., Any]) -> AxisRule | None:
-    """Return the rule for permuting an intermediate, from the axes that ``function`` declares.
+    """Return the rule for permuting the values of the intermediate ``function``, from the axes
+    that the function declares.
 
     Return None if a permutation of the samples requires recomputing the intermediate. Warns once of
     a function without declared axes.
@@ -194,7 +195,8 @@ def _empty_like_source(y: Representation) -> Array:
 
 
 def permute_intermediate(rule: AxisRule, value: Any, permutation: Permutation, name: str) -> Any:
-    """Return an intermediate with permuted samples; a fixed value is returned unchanged.
+    """Return ``value``, an intermediate, with permuted samples, a new value; a fixed value is
+    returned unchanged.
 
     None and an empty array have no samples and do not change. Raises ``ValueError`` for a value
     without the axes that the intermediate ``name`` declares.

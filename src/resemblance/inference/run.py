@@ -47,7 +47,8 @@ class InferenceRun:
         return BLOCKS_PER_WORKER * self.options.workers if self.options.executor else 1
 
     def read_file(self) -> None:
-        """Read the results about the representations from the file, if there is a file."""
+        """Keep the results about the representations in the file ``save`` of the options, if there
+        is a file."""
         save = self.options.save
         if save is not None:
             with ScoreFile(save) as store, name_damaged_score_file(store.path):

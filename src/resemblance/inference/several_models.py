@@ -110,8 +110,8 @@ def joint_scores(cosines: np.ndarray, squares: np.ndarray, score: str) -> np.nda
 
 
 def _nonnegative_weights(cosines: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return the weights of at least 0 that minimise the squared length of the residual, in the
-    shape of ``cosines``."""
+    r"""Return the weights w >= 0 that minimise \|y - D w\|², in the shape of ``cosines``; arguments
+    as of :func:`joint_scores`."""
     from scipy.optimize import nnls
 
     triangles = np.linalg.cholesky(squares)

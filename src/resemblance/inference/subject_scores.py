@@ -40,7 +40,7 @@ class SubjectScores(BaseResult):
 
     @property
     def title(self) -> str:
-        """The measure, after the kind of score of several models."""
+        """The measure in words: the kind of score, unless "similarity", then the specification."""
         words = SCORE_TITLES.get(self.score)
         return f"{words}, {self.measure}" if words else self.measure
 
@@ -58,7 +58,8 @@ class SubjectScores(BaseResult):
         return import_optional("xarray").Dataset(data, coords, {"measure": self.measure})
 
     def _places(self) -> dict[str, np.ndarray]:
-        """Return the coordinates of the axes before subjects and models, by name."""
+        """Return the coordinates of the axes before subjects and models, such as times, by
+        name."""
         return {}
 
     def _column(self, name: str) -> int:

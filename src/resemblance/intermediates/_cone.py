@@ -85,8 +85,8 @@ class Links(NamedTuple):
 
 @intrinsic  # type: ignore[untyped-decorator]
 def trailing_zeros(context: Any, word: Any) -> Any:
-    """Return the position of the lowest bit of a nonzero word: a single machine instruction without
-    a NumPy function."""
+    """Return the position of the lowest bit of a nonzero word, for compiled code
+    (``trailing_zeros(word)``): a single machine instruction without a NumPy function."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], target.get_constant(types.boolean, False))

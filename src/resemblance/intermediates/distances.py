@@ -164,7 +164,8 @@ def centered_condensed_distances(x: Representation) -> CenteredDistances:
 
 @cached("pairs")
 def distance_deviations(x: Representation) -> Array:
-    """Return the distances of all pairs minus their mean, shape (n (n - 1) / 2,)."""
+    """Return the distances between the samples in unit size minus the mean distance, row by row
+    above the diagonal, shape (n (n - 1) / 2,)."""
     return _condensed_distance_parts(x).deviations
 
 
@@ -176,7 +177,7 @@ def deviation_sums(x: Representation) -> Array:
 
 @cached("scalar")
 def mean_distance(x: Representation) -> Array:
-    """Return the mean distance between two samples of the pre-shape, a 0-d array."""
+    """Return the mean distance between two different samples in unit size, a 0-d array."""
     return _condensed_distance_parts(x).mean
 
 
@@ -234,8 +235,8 @@ def double_centered_inner(x: Representation, y: Representation) -> Array:
 
 @cached("scalar")
 def distance_deviation(x: Representation) -> Array:
-    """Return the Frobenius norm of the double-centred distances (n times the distance standard
-    deviation)."""
+    """Return the Frobenius norm of the double-centred distances between the samples in unit size
+    (n times the distance standard deviation)."""
     return double_centered_inner(x, x) ** 0.5
 
 
@@ -294,11 +295,13 @@ def deviation_norm(x: Representation) -> Array:
 
 
 def condensed_rdm(x: Representation, kind: str) -> Array:
-    """Return the upper triangle of the dissimilarities between samples, shape (n (n - 1) / 2,).
+    """Return the dissimilarities between samples, row by row above the diagonal, shape (n (n - 1)
+    / 2,).
 
     ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine),
-    "euclidean", "sqeuclidean". A row without direction (zero, or constant for "correlation") has
-    dissimilarity 1 to all other rows. Missing pairs of given dissimilarities are NaN.
+    "euclidean", "sqeuclidean", both in unit size. A row without direction (zero, or constant for
+    "correlation") has dissimilarity 1 to all other rows. Missing pairs of given dissimilarities are
+    NaN.
     """
     entries, n = dissimilarity_entries(x, kind), x.shape[0]
     pieces = (upper_triangle(entries(row_blocks_from_column(i, j, i))) for i, j in row_blocks(n))
@@ -311,7 +314,8 @@ def condensed_rdm(x: Representation, kind: str) -> Array:
 
 @cached("pairs")
 def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
-    """Return the RDM, prepared so that an inner product compares two RDMs.
+    """Return the dissimilarities of ``kind``, (n (n - 1) / 2,), prepared so that an inner product
+    compares two representations.
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (average ranks, centred, unit norm),
     "cosine" (unit norm), "rho_a" (centred ranks divided by the norm that untied ranks have),

@@ -58,8 +58,9 @@ def round_shifted_points(x: Representation) -> ShiftedPoints:
 @cached("n n")
 @keep_while_small(1)
 def shifted_gram(x: Representation) -> np.ndarray:
-    """Return the inner products of the :func:`round_shifted_points` of data with more features than
-    samples, shape (n, n). The function adds up blocks of features and never copies all data."""
+    """Return the inner products of the points of :func:`round_shifted_points`, of data with more
+    features than samples, shape (n, n). The function adds up blocks of features and never copies
+    all data."""
     gram = _shifted_gram_by_blocks(x, None)
     means = gram.mean(axis=0)
     # The argument holds the squared lengths of the rows minus the mean row.

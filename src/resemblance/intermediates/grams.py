@@ -178,8 +178,8 @@ def supports_feature_blocks(x: Representation) -> bool:
 @cached("pairs")
 @keep_while_small(1.5)  # for 3 d >= n there are fewer than 1.5 n d numbers
 def gram_condensed(x: Representation) -> Array:
-    """Return the inner products of all pairs of different centred points in unit size, shape (n (n
-    - 1) / 2,)."""
+    """Return the inner products of different centred points in unit size, row by row above the
+    diagonal, shape (n (n - 1) / 2,)."""
     return (
         gram_by_feature_blocks(x)[0] if supports_feature_blocks(x) else _gram_condensed_by_rows(x)
     )
@@ -343,10 +343,11 @@ def _require_digits(x: Representation, squared_norm: float) -> None:
 
 
 def _feature_population_hsic(x: Representation, squared: Array) -> Array:
-    """Estimate the self-HSIC of a population of features from a sample of d features: remove the
-    debiased self-HSIC of every feature, and multiply the rest by d / (d - 1).
+    """Return the estimate of the HSIC of a population of features with itself, from a sample of d
+    features: remove the debiased HSIC of every feature with itself, and multiply the rest by d / (d
+    - 1).
 
-    ``squared``: the debiased self-HSIC of x. Raises ``UndefinedError`` for d < 2.
+    ``squared``: the debiased HSIC of x with itself. Raises ``UndefinedError`` for d < 2.
     """
     n, d = x.shape
     if d < 2:
@@ -368,14 +369,15 @@ def estimate_hsic(
     kernel: GramKernel,
     estimator: Estimator,
 ) -> Array:
-    """Estimate HSIC, up to a factor of n, from the inner product of two centred Gram matrices.
+    """Return the estimate of HSIC, up to a factor that depends on n and the estimator alone, from
+    the inner product of two centred Gram matrices.
 
-    ``product``: the inner product of the Gram matrices of ``pair``. The factor depends only on n
-    and the estimator. ``"biased"`` returns ``product``. ``"debiased"`` is Eq. 5 of Song et al.
-    2012, simplified for centred K and L with rows that sum to zero. ``"features"`` gives the same
-    value as ``"debiased"``; for a representation with itself, the caller must remove the pairs of a
-    feature with itself (:func:`_feature_population_hsic`). ``"lange"`` subtracts the inner product
-    of the two diagonals.
+    ``product``: the inner product of the Gram matrices of ``pair``. ``"biased"`` returns
+    ``product``. ``"debiased"`` is Eq. 5 of Song et al. 2012, simplified for centred K and L with
+    rows that sum to zero. ``"features"`` gives the same value as ``"debiased"``; for a
+    representation with itself, the caller must remove the pairs of a feature with itself
+    (:func:`_feature_population_hsic`). ``"lange"`` subtracts the inner product of the two
+    diagonals.
     """
     if estimator == "biased":
         return product
@@ -449,9 +451,11 @@ def share_distances() -> AbstractContextManager[None]:
 def kernel_entries(
     x: Representation, kernel: GramKernel, median: Callable[[Representation, MedianPairs], Any]
 ) -> BlockFunction:
-    """Return a block function for the uncentred kernel matrix of :func:`~.grams.distance_gram`.
+    """Return a block function for the kernel matrix of :func:`~.grams.distance_gram` before
+    centring.
 
-    ``median`` returns the median distance of a representation.
+    ``median``: the function that returns the median distance of a representation. Raises
+    ``UndefinedError`` if the width is a multiple of a median of 0.
     """
     points, xp = inlier_centered_points(x), x.xp
     if kernel.width is None:

@@ -133,10 +133,10 @@ def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.nd
     """Return the distances to the k nearest neighbours, in the order of :func:`neighbors`, shape
     (n, k), in float64.
 
-    Distances are Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so
-    small distances keep their digits. A distance within rounding of the smallest distance of the
-    row, or of 0, is set equal to that value. If more samples tie than there are places, the tied
-    places have their mean distance.
+    ``nearest_rows``: k and the metric. Distances are Euclidean in unit size, or 1 - cosine.
+    Distances are norms of differences of rows, so small distances keep their digits. A distance
+    within rounding of the smallest distance of the row, or of 0, is set equal to that value. If
+    more samples tie than there are places, the tied places have their mean distance.
     """
     knn = nearest(x, *nearest_rows)
     if nearest_rows.metric == "cosine":
@@ -306,7 +306,7 @@ def centered_trace(k: csr_array, l: csr_array) -> float:
 
 
 def sparse_inner_product(k: csr_array, l: csr_array) -> float:
-    """Return the sum of the products of all entries, from the intersection of sorted columns in O(n
+    """Return the sum of k_ij l_ij over all entries, from the intersection of sorted columns in O(n
     k)."""
     return float(k.data @ k.data) if k is l else float(k.multiply(l).sum())
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def neighbor_weights(
     x: Representation, k: int, metric: Affinity, search: Search = "exact"
 ) -> SparseMatrix:
-    """Return the (n, n) matrix with the weight of every sample as a neighbour of every other
-    sample, 0 for samples that are no neighbours."""
+    """Return the (n, n) matrix with the weight of sample j (column) as a neighbour of sample i
+    (row), 0 for samples that are no neighbours."""
     nearest_rows, n = NeighborSearch(k, metric, search), x.shape[0]
     square = n * k * self_overlap(mean_common_share, x, x, nearest_rows)
     return SparseMatrix(neighbor_graph(x, nearest_rows), trace=0.0, total=n * k, square=square)
@@ -41,8 +41,8 @@ def neighbor_weights(
 def chance_scaled_weights(
     x: Representation, k: int, metric: Affinity, search: Search
 ) -> SparseMatrix:
-    """Return :func:`neighbor_weights` scaled to the squared norm k / (n - 1) / s(X, X): the chance
-    level over the self-similarity."""
+    """Return :func:`neighbor_weights` scaled to the squared norm k / (n - 1) / s(X, X), with s(X,
+    X) = ``square`` / (n k): the chance level over the self-similarity."""
     weights = neighbor_weights(x, k, metric, search)
     return scale_by_chance(weights, k / (weights.samples - 1) * weights.total)
 
@@ -117,8 +117,8 @@ def chance_scaled_umap_kernel(
     diagonal: bool,
     search: Search,
 ) -> SparseMatrix:
-    """Return :func:`umap_kernel` scaled to the squared norm ``(tr K H)^2 / (n - 1) / |K H|^2``,
-    with the chance part ``(tr K H)^2 / (n - 1)``."""
+    """Return :func:`umap_kernel`, K H, times a factor, with the squared norm ``(tr K H)^2 / (n -
+    1) / |K H|^2``."""
     kernel = umap_kernel(x, k, metric, symmetrize, diagonal, search)
     return scale_by_chance(kernel, kernel.trace**2 / (kernel.samples - 1))
 

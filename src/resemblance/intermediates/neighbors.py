@@ -143,8 +143,8 @@ def nearest_in_subset(
 
 
 def reuse_neighbors_in_subsets(is_needed: bool) -> AbstractContextManager[None]:
-    """Inside this context, search enough neighbours for later searches in subsets of the samples,
-    which then need no search of their own; search as usual if not ``is_needed``."""
+    """Inside this context, if ``is_needed``, search enough neighbours for later searches in
+    subsets of the samples, which then need no search of their own; otherwise search as usual."""
     return context_value(_SEARCHES_SUBSETS, is_needed)
 
 

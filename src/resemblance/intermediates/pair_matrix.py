@@ -61,7 +61,8 @@ class PairMatrix(ABC):
 
     @abstractmethod
     def block(self, tile: MatrixBlock) -> Array:
-        """Return the entries of a block, in a new array that the caller may overwrite."""
+        """Return the entries of the block ``tile``, in a new array that the caller may
+        overwrite."""
 
     @abstractmethod
     def diagonal(self) -> np.ndarray:
@@ -364,8 +365,8 @@ class SparseMatrix(PairMatrix):
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Rows i and columns j of the nonzero entries of S and Sᵀ; for both ways the entries ij of
-        A and of L Rᵀ, or of the transposes."""
+        """Rows i and columns j of the nonzero entries of S and Sᵀ, (m,) each; and, for "out" and
+        "in", the entries ij of A, and of L Rᵀ, or of their transposes."""
         n, entries = self.samples, self.sparse.tocoo()
         rows, columns = (side.astype(np.int64) for side in entries.coords)
         places = np.concatenate([rows * n + columns, columns * n + rows])

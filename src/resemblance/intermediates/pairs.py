@@ -66,7 +66,7 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
 @cached_pair(swap=transpose_matrix)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Return the inner products between orthonormal bases of the column spaces of x and y, shape
-    (rank_x, rank_y)."""
+    (rank_x, rank_y). ``centered``: of the centred columns."""
     return transpose_matrix(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
         y, centered=centered
     )
@@ -113,8 +113,8 @@ def squared_overlap(x: Representation, y: Representation, centered: bool = True)
 
 
 def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
-    """Return the squared overlap of the uncentred columns, from the overlap of the centred columns
-    and the constant.
+    """Return :func:`squared_overlap` of the uncentred columns, from the overlap of the centred
+    columns and the constant.
 
     The centred columns and the constant span d + 1 directions, the uncentred columns all but one;
     the correction removes the missing direction of x and of y.

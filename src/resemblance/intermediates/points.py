@@ -141,8 +141,8 @@ def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
 
 @cached("n d")
 def unit(x: Representation, centered: bool = True) -> Array:
-    """Return the points with unit Frobenius norm, centred by default. Raise ``UndefinedError`` when
-    the norm is 0."""
+    """Return the points divided by their Frobenius norm, (n, d), centred first by default. Raise
+    ``UndefinedError`` when the norm is 0."""
     length = _positive_norm(x, centered)
     return centered_scaled(x).points if centered else x.array / length
 

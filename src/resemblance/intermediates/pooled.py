@@ -68,7 +68,7 @@ def _swap_squares(squares: PooledSquares) -> PooledSquares:
 
 @cached_pair(swap=_swap_squares)
 def _stored_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Return the squared distances, stored in three matrices."""
+    """Return :func:`pooled_squares`, stored in three matrices (n, n)."""
     squares = _computed_squares(x, y)
     everything = MatrixBlock(slice(0, squares.samples), slice(0, squares.samples))
 
@@ -88,7 +88,7 @@ def pooled_median_distance(x: Representation, y: Representation) -> float:
 
 
 def _computed_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Return the squared distances, computed when a block is asked for."""
+    """Return :func:`pooled_squares`, computed when a block is asked for."""
     a, b = common_points(x, y)
     scale = max(scalar(euclidean_norm(points)) for points in (a, b)) or 1.0
     a, b = a / scale, b / scale

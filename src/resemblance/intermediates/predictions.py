@@ -33,7 +33,8 @@ def sample_divergences(x: Representation, y: Representation, outputs: str) -> Ar
 
 
 def predicted_classes(x: Representation) -> Array:
-    """Return the class of every sample, the first class of equally likely classes, shape (n,)."""
+    """Return the predicted class of every sample, the column with the largest output, the first of
+    equal columns, shape (n,)."""
     return x.xp.argmax(x.array, axis=1)
 
 

@@ -70,7 +70,7 @@ class RankBins(NamedTuple):
 
     @property
     def energy(self) -> float:
-        """Sum of the squared mean ranks of all ordered pairs."""
+        """The sum of the squares of ``ranks`` over all ordered pairs of samples."""
         return float(self.counts @ self.ranks**2)
 
     @property
@@ -92,8 +92,8 @@ class RankBins(NamedTuple):
 
 @cached("k")
 def rank_bins(x: Representation, kind: str) -> RankBins:
-    """Return the bins of the dissimilarities of ``kind``, from a pass for the range and a pass for
-    the counts; data with many ties need another pass."""
+    """Return the bins of the dissimilarities of ``kind``, with counts and mean ranks, from a pass
+    for the range and a pass for the counts; data with many ties need another pass."""
     spread, entries = dissimilarity_summary(x, kind), _double_precision_entries(x, kind)
     bins = _density_bin_edges(x, kind, spread)
     tables = (
@@ -126,9 +126,9 @@ def label_entries(x: Representation, kind: str, labels: np.ndarray) -> BlockFunc
 
 
 def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return a block function for the dissimilarities as float64, with the smallest on the
-    diagonal: on the device of the data if the library can count values there, otherwise in
-    NumPy."""
+    """Return a block function for the dissimilarities of ``kind`` as float64, with the smallest
+    dissimilarity on the diagonal: on the device of the data if the library can count values there,
+    otherwise in NumPy."""
     entries = dissimilarity_entries(x, kind)
     low, on_device = dissimilarity_summary(x, kind).low, supports_bincount(x.array)
 
@@ -288,9 +288,9 @@ def _concordances(grid: UniquePairs, kind: str, pairs: list[tuple[int, int]]) ->
 
 
 def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
-    """Return the sum of the signs of all couples in different bins, divided by the root of the
-    couple counts; 0 if all couples are in the same bin. ``table``: the counts of ordered pairs, by
-    bin of a and bin of b."""
+    """Return tau-b from wide bins: the sum of the signs of all couples in different bins, divided
+    by the root of the product of the couple counts; 0 if all couples of a side are in the same bin.
+    ``table``: the counts of ordered pairs, by bin of a (row) and bin of b (column)."""
     total, counts = 0.0, np.zeros(CONCORDANCE_BINS_PER_SIDE)
     for row in table[::-1] / 2:
         cumulated = np.cumsum(counts)

@@ -107,7 +107,7 @@ def row_blocks_from_column(start: int, stop: int, first: int = 0) -> MatrixBlock
 
 
 def covering_blocks(n: int, m: int) -> Iterator[MatrixBlock]:
-    """Yield blocks that cover an (n, m) matrix."""
+    """Yield disjoint blocks that cover an (n, m) matrix."""
     for start in range(0, n, BLOCK_ROWS):
         for column in range(0, m, BLOCK_COLUMNS):
             rows = (start, min(start + BLOCK_ROWS, n))
@@ -124,8 +124,8 @@ def squared_row_norms(points: Array) -> Array:
 
 
 def squared_distance_rounding(points: Array) -> float:
-    """Return the rounding error of a squared distance, relative to the sum of the squared lengths
-    of the two rows."""
+    """Return the relative rounding error of a squared distance between rows of ``points`` (n, d),
+    relative to the sum of the squared lengths of the two rows."""
     return product_sum_rounding(points.shape[1], points)
 
 
@@ -190,8 +190,8 @@ class DissimilarPoints(NamedTuple):
 
 
 def dissimilarity_function(x: DissimilarPoints) -> BlockFunction:
-    """Return a block function for dissimilarities between rows of :func:`dissimilar_points`;
-    diagonal entries have no meaning."""
+    """Return a block function for the dissimilarities, 1 - cosine or 1 - correlation, between the
+    rows that :func:`dissimilar_points` returned as ``x``; diagonal entries have no meaning."""
     if x.chords is not None:
         return _chord_dissimilarity_function(x.chords)
     points = x.points
@@ -449,8 +449,9 @@ PARTS_PER_INTERVAL = 2**16
 
 
 def upper_triangle_vectors(entries: BlockFunction, n: int) -> Callable[[], Iterator[np.ndarray]]:
-    """Return a function that yields the entries above the diagonal of a symmetric matrix, in
-    vectors (leaves the array API)."""
+    """Return a function that yields the entries above the diagonal of a symmetric (n, n) matrix,
+    in vectors, block by block (leaves the array API). ``entries``: computes blocks of the matrix.
+    """
 
     def numbers() -> Iterator[np.ndarray]:
         for tile in upper_blocks(n):

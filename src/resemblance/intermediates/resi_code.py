@@ -15,7 +15,8 @@ from .spectra import basis_coordinates, decomposition, numerical_rank
 @cached("scalar")
 def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     """Return the number of components by ReSi's rule: the smallest number with an explained
-    *fraction* of at least ``explained_variance`` times the *total variance*.
+    *fraction* of the variance of at least ``explained_variance`` times the *total variance*, a sum
+    of squares in the units of the data.
 
     If no fraction is large enough (total variance above 1), the search returns its first position,
     so a single component is kept.
@@ -54,8 +55,8 @@ def inverse_root_covariance(x: Representation) -> np.ndarray:
 
 @cached("k d")
 def uncentered_coordinates(x: Representation) -> np.ndarray:
-    """Return the uncentred columns in an orthonormal basis of the centred columns and the constant,
-    shape (r + 1, d)."""
+    """Return the coordinates of the uncentred columns, in unit size, in an orthonormal basis of
+    the centred columns and the constant, shape (r + 1, d); the constant is last."""
     return np.vstack(
         [to_numpy(basis_coordinates(x)), np.sqrt(x.n_samples) * to_numpy(mean(x) / size(x))]
     )

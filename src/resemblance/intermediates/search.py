@@ -79,8 +79,8 @@ def is_screening_worthwhile(similarity: Similarity, k: int) -> bool:
 
 
 def has_bounded_error(similarity: Similarity) -> bool:
-    """Return whether the points are in double precision, without a Gram matrix, and the error of
-    single precision has a bound."""
+    """Return whether a search may use single precision: the points are in double precision,
+    without a Gram matrix, and the error of single precision has a bound."""
     is_double = similarity.gram is None and epsilon(similarity.points) == float(
         DOUBLE_PRECISION.eps
     )
@@ -164,8 +164,8 @@ def _single_precision_error(d: int) -> float:
 
 
 def _single_precision_similarity(similarity: Similarity) -> Similarity:
-    """Return scores in single precision, raised for every sample by the error bound of its
-    length."""
+    """Return a new ``Similarity`` in single precision, with the score of every sample raised by
+    the error bound of its length."""
     points, squares, terms, targets, _ = similarity
     xp = namespace(points)
     if squares is not None:

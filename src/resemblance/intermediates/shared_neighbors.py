@@ -133,8 +133,9 @@ def find_common_neighbors(a: Nearest, b: Nearest, rows: np.ndarray) -> CommonNei
 def _group_members(
     neighbors: Nearest, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all neighbours of ``rows``, as three arrays: a number that encodes row and sample, the
-    first place of the group of equally near samples, and the weight."""
+    """Return all neighbours of the samples ``rows``, as three arrays of one length: the number
+    position in ``rows`` * n + neighbour, the first place of the group of equally near samples, and
+    the weight."""
     (n, k), ties = neighbors.listed.shape, neighbors.ties
     _, tie_rows, row_positions = np.intersect1d(
         ties.rows, rows, assume_unique=True, return_indices=True

@@ -141,7 +141,8 @@ def precise_unit_rows(x: Representation) -> Array:
 
 
 def _chord_similarity(x: Representation) -> Similarity:
-    """Return scores from distances between unit rows, in place of cosines close to 1."""
+    """Return scores for the metric "cosine" from distances between unit rows, in place of cosines
+    close to 1."""
     rows = precise_unit_rows(x)
     chords = unit_row_chords(rows, below_rounding_message(x))
     if chords is None:
@@ -181,8 +182,8 @@ def squared_distances_to_listed(points: Array, indices: np.ndarray) -> np.ndarra
 
 def distances_to_listed(x: Representation, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the Euclidean distances in unit size between every sample and the samples in
-    ``indices``, shape of ``indices``; and the lengths of the points behind the distances, shape
-    (n,), in float64.
+    ``indices``, (n, m), in the shape of ``indices``; and the lengths in unit size of the points
+    behind the distances, shape (n,), in float64.
 
     If features outnumber samples, only distances that are small relative to the lengths are
     computed from differences.
@@ -211,8 +212,8 @@ def take_rows(points: Array, rows: np.ndarray) -> Array:
 
 
 def take_listed(points: Array, indices: Array) -> Array:
-    """Return the rows, or numbers, at ``indices``: shape of ``indices``, followed by the shape of a
-    row."""
+    """Return ``points[indices]`` for an array of any library, the rows or numbers at
+    ``indices``."""
     xp, index = namespace(points), _row_index_array(indices, points)
     entries = xp.take(points, xp.reshape(index, (-1,)), axis=0)
     return xp.reshape(entries, (*index.shape, *points.shape[1:]))
@@ -237,8 +238,8 @@ def mask_own_columns(block: Array, rows: np.ndarray) -> Array:
 
 
 def cosines_to_listed(x: Representation, indices: np.ndarray) -> np.ndarray:
-    """Return the cosine similarities in x between every sample and the samples in ``indices``,
-    shape of ``indices``."""
+    """Return the cosine similarities in x between every sample and the samples that ``indices``,
+    (n, m), lists for the sample, in the shape of ``indices``."""
     return products_with_listed(detach(unit_rows(x)), np.arange(len(indices)), indices)
 
 

@@ -42,7 +42,8 @@ class Decomposition(NamedTuple):
 
 @cached("n k", "k", "k d")
 def decomposition(x: Representation, centered: bool = True) -> Decomposition:
-    """Return the thin SVD of the pre-shape, cut at the numerical rank.
+    """Return the thin SVD of :func:`~.points.preshape`, the points in unit size and at most n
+    columns, cut at the numerical rank.
 
     A singular value counts when it exceeds max(n, d) * eps * (the largest singular value), NumPy's
     ``matrix_rank`` rule, and the rounding noise of the input precision: dead directions of float32
@@ -82,8 +83,8 @@ def _require_spread_around_mean(x: Representation, tolerance: float, centered: b
 
 
 def _rounding_noise(x: Representation, centered: bool) -> float:
-    """Return the largest singular value of a matrix of rounding errors of the data, relative to the
-    size of the data.
+    """Return the largest singular value of a matrix of rounding errors of the data, relative to
+    the Frobenius norm of the data, or of the centred data if ``centered``.
 
     Entries of root mean square r have errors of about r eps / sqrt(12) in the input precision, and
     n x d independent errors of size 1 have a spectral norm of about sqrt(n) + sqrt(d). The estimate
@@ -142,7 +143,8 @@ def basis_coordinates(x: Representation) -> Array:
 
 
 def numerical_rank(x: Representation, centered: bool = True) -> int:
-    """Return the numerical rank, by the rule of :func:`decomposition`."""
+    """Return the numerical rank of the points, centred by default, by the rule of
+    :func:`decomposition`."""
     if not centered and has_accurate_inverse(x, full=True):
         return x.shape[1]  # adding the mean row to independent columns removes no direction
     return int(decomposition(x, centered=centered).singular.shape[0])
@@ -217,11 +219,11 @@ def components_for_variance(x: Representation, explained_variance: float) -> int
 
 @cached("n k")
 def principal_coordinates(x: Representation) -> Array:
-    """Return the centred points in the basis of the principal directions, widest first, shape (n,
-    min(n, d)).
+    """Return the centred points in the basis of the principal directions, widest first, in the
+    units of the data, shape (n, min(n, d)).
 
-    The largest entry of every column is positive, so the result does not depend on the signs chosen
-    by the linear algebra library.
+    In every column the entry with the largest magnitude is positive, so the result does not depend
+    on the signs chosen by the linear algebra library.
     """
     xp = x.xp
     u, s, _ = svd(unit(x))

@@ -78,7 +78,8 @@ class Nearest(NamedTuple):
 
 
 def empty_ties(k: int) -> Ties:
-    """Return the ``Ties`` of rows without equally near neighbours."""
+    """Return the ``Ties`` of rows without equally near neighbours: arrays of length 0. ``k``: the
+    number of neighbours."""
     rows = np.empty(0, dtype=np.int64)
     members, starts = np.empty(0, dtype=np.int32), np.empty((0, k), dtype=np.int32)
     return Ties(rows, starts, np.zeros(1, dtype=np.int64), members)
@@ -176,8 +177,8 @@ def _smallest_of_largest(
 
 
 def unordered_top_columns(block: Array, k: int) -> Array:
-    """Return the columns of the k largest entries of every row, in any order, shape (rows, k);
-    among equal entries the choice is arbitrary."""
+    """Return the column indices of the k largest entries of every row of ``block``, in any order,
+    shape (rows, k); among equal entries the choice is arbitrary."""
     if isinstance(block, np.ndarray):
         return _top_columns_by_groups(block, k)
     kind = array_library(block)

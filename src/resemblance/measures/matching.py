@@ -359,7 +359,8 @@ def _greedy_matching(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sum_of_entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Return the sum of the entries at (rows, columns), by a mask so that gradients pass."""
+    """Return the sum of the entries ``matrix[rows[k], columns[k]]``, by a mask so that gradients
+    pass."""
     mask = np.zeros(tuple(matrix.shape))
     mask[rows, columns] = 1
     return frobenius_inner(matrix, as_array_like(mask, matrix))

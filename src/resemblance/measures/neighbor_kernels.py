@@ -288,7 +288,7 @@ def _masked_kernel(kernel: Any, weights: Any, other_weights: Any) -> Any:
 
 
 def _masked_product(k: Any, l: Any) -> float:
-    """Return the sum of the products of the entries of two sparse matrices."""
+    """Return the inner product of two sparse matrices: the sum of k_ij l_ij."""
     return float(k.multiply(l).sum())
 
 

@@ -153,7 +153,8 @@ def _alignment_claims(alignment: str) -> Mapping[str, Any]:
 
 @gaussian_stochastic_shape.claim("claims_for")
 def _claims_of_moments(alignment: str, alpha: float) -> Mapping[str, Any]:
-    """Return the claims that depend on alpha: an offset does not change covariances alone."""
+    """Return the invariances of ``gaussian_stochastic_shape``: those of the alignment, and
+    translation if ``alpha`` is 0, because an offset does not change covariances."""
     offset = {"translation"} if alpha == 0 else set()
     return {"invariant_to": _alignment_claims(alignment)["invariant_to"] | offset}
 
@@ -368,7 +369,8 @@ def _both_trials(
 
 
 def _padded_trials(x: Representation, width: int) -> np.ndarray:
-    """Return the trials of all stimuli, (n, repeats, width), padded with columns of zeros.
+    """Return the trials of all stimuli, (n, repeats, ``width``), with columns of zeros after the d
+    columns of x.
 
     Raises ``UndefinedError`` for different numbers of repeats.
     """

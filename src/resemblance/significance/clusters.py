@@ -140,8 +140,8 @@ def _t_values(signs: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _clusters_above(t: np.ndarray, threshold: float) -> list[tuple[int, int, int, float]]:
-    """Return (column, first time, last time, mass) of each cluster of t, (times, columns), above a
-    threshold."""
+    """Return (column, first time, last time, mass) of each cluster of ``t``, (times, columns),
+    above ``threshold``; times as positions, the last included."""
     clusters = []
     for column, values in enumerate(t.T):
         edges = np.diff(np.concatenate([[0], values > threshold, [0]]).astype(int))

@@ -47,7 +47,8 @@ class Differences(NamedTuple):
 
 
 def jackknife_deviations(without: np.ndarray) -> np.ndarray:
-    r"""Return the scaled deviations of the scores without each unit.
+    r"""Return the scaled deviations of the scores without each unit from their mean, (units,
+    measures).
 
     .. math:: \sqrt{\tfrac{U-1}{U}} \, (\theta_{(u)} - \bar\theta_{(\cdot)})
 

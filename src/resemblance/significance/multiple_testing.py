@@ -42,11 +42,12 @@ def step_down_max_t(
 
 
 def holm_adjust(pvalues: np.ndarray) -> np.ndarray:
-    r"""Return familywise p-values for tests with any dependence.
+    r"""Return familywise p-values for tests with any dependence, (tests,), in the order of
+    ``pvalues``.
 
     .. math:: \tilde p_{(j)} = \max_{i \le j} \min(1, (m - i + 1)\, p_{(i)})
 
-    for m tests in the order of their p-values (tests,). Tests without a p-value (NaN) are left out.
+    for the m p-values in ascending order. Tests without a p-value (NaN) are left out and stay NaN.
 
     Reference: Holm 1979.
     """

@@ -44,8 +44,8 @@ def _uses_compiled_ranks(vector: Array, compiled: int) -> bool:
 
 
 def _radix_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
-    """Return ranks by a radix sort; no ranks, shape (0,), if the radix sort is not faster, for
-    equal values, and for values that are not finite."""
+    """Return :func:`average_ranks` by a radix sort; no ranks, shape (0,), if the radix sort is not
+    faster, for values that are all equal, and for values that are not finite."""
     low, high = float(vector.min()), float(vector.max())
     if not 0 < high - low < math.inf:
         return np.empty(0)

@@ -95,7 +95,7 @@ def standard_error(values: Any, kind: ResamplingKind) -> Any:
 
 
 def check_confidence_level(title: str, level: float) -> None:
-    """Raise ``ValueError``, which names the number by ``title``, for a level outside (0, 1)."""
+    """Raise ``ValueError`` for a level outside (0, 1); ``title`` names the level in the error."""
     if not (isinstance(level, Real) and 0 < level < 1):
         raise ValueError(f"{title} must be between 0 and 1, such as 0.95; got {level!r}")
 

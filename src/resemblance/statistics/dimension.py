@@ -88,9 +88,10 @@ def mle_dimension(
 
 def neighbor_distances(x: Representation, k: int, caller: str) -> np.ndarray:
     """Return the Euclidean distances from every sample to the k nearest other samples, nearest
-    first, in units of the largest entry of the centred points, shape (n, k).
+    first, divided by the largest magnitude of the centred points, shape (n, k).
 
-    Raises :class:`UndefinedError` if a sample equals another sample up to rounding.
+    Raises :class:`UndefinedError`, naming ``caller``, if a sample equals another sample up to
+    rounding.
     """
     indices = neighbors(x, k=k, metric="euclidean")
     points = center_and_scale_rows(double_precision_rows(x))

@@ -133,7 +133,8 @@ def rdm_agreement(
     compare: RdmCorrelation,
     precisions: tuple[float, float] = (0.0, 0.0),
 ) -> float:
-    """Return the correlation between the dissimilarities of the rows of ``a`` and of ``b``.
+    """Return the correlation ``compare`` between the dissimilarities of ``kind`` of the rows of
+    ``a`` and of ``b``, (n, d) and (n, e).
 
     ``precisions``: the relative rounding errors of the stored numbers of ``a`` and ``b``.
     """

@@ -137,8 +137,8 @@ def _check_batch_samples(
 
 
 def layer_facts(r: Representation, number: int) -> LayerFacts:
-    """Return the facts about a layer of batch ``number``; raise ``ValueError`` for values that are
-    not finite or too large to be added."""
+    """Return the facts about the layer ``r`` of batch ``number``; raise ``ValueError`` for values
+    that are not finite or too large to be added."""
     xp, kind = r.xp, str(r.source.dtype).rpartition(".")[2]
     is_floating = xp.isdtype(r.source.dtype, "real floating")
     max_value = scalar(xp.max(xp.abs(r.source if is_floating else r.array)))

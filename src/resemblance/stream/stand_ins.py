@@ -95,7 +95,8 @@ def _gram_diagonals_and_traces(
     moments: Sequence[LayerMoments],
 ) -> list[dict[str | tuple[str, str], Any]]:
     """Return a mapping for each layer: the diagonal and the trace of the centred Gram matrices, by
-    name and kernel. A diagonal is a vector with the right inner products between layers.
+    ("gram_diagonal" or "gram_trace", kernel). A diagonal is a vector with the right inner products
+    between layers. ``moments``: of the points, then of the directions if there are any.
 
     The linear Gram matrix is computed from points in unit size.
     """
@@ -130,8 +131,8 @@ def _surrogate_rows(moments: LayerMoments, layer: int, n: int) -> np.ndarray:
 
 
 def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
-    """Return centred rows, one more than the rows of ``factor``, with the same inner products of
-    columns.
+    """Return centred rows (D + 1, d) with the same inner products of columns as ``factor``, (D,
+    d).
 
     The rows are H F for a matrix H with orthonormal columns orthogonal to the vector of ones.
     """

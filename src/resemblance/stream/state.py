@@ -76,8 +76,9 @@ class StreamState:
         return closed
 
     def shares(self, n: int) -> list[np.ndarray]:
-        """Return, for each layer, the share of the variance in every column; [] with fewer than two
-        samples. The state is closed, and ``n`` is its number of samples."""
+        """Return, for each layer, the share of the variance in every column, (d,); [] with fewer
+        than two samples. All buffered rows are added, and ``n`` is the number of samples of the
+        state."""
         if n < 2:
             return []
         shares = []
@@ -104,8 +105,8 @@ class StreamState:
         return arrays_by_name
 
     def restore(self, arrays: Mapping[str, np.ndarray], n: int) -> None:
-        """Restore the state of ``n`` samples from arrays by name; ``ValueError`` for a missing or
-        damaged array."""
+        """Set the state to ``n`` samples from the arrays of :meth:`arrays`, in place;
+        ``ValueError`` for a missing or damaged array."""
         n_pending = len(arrays.get("rows.0", ()))
         for kind, sums in zip(STREAMED_ROW_KINDS, self.parts if n > n_pending else ()):
             prefix = f"{kind}."

@@ -86,7 +86,8 @@ class ShiftedSums(ABC):
         return shifts | self._arrays() if shifts else {}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Restore the state from arrays by name; ``ValueError`` for a missing or damaged array."""
+        """Set the state from the arrays of :meth:`arrays`, in place; ``ValueError`` for a missing
+        or damaged array."""
         self._restore(arrays)
         shapes = [(f"shift.{i}", (width,)) for i, width in enumerate(self._widths)]
         self._shifts = tuple(require_finite_array(arrays, name, shape) for name, shape in shapes)
@@ -262,7 +263,7 @@ def _column_order_matrix(order: np.ndarray) -> np.ndarray:
 
 
 def _squared_length_functional(mean: np.ndarray) -> np.ndarray:
-    """Return the vector v with v · (1, z, |z|²) = |z - mean|², (d + 2,)."""
+    """Return the vector v, (d + 2,), with v · (1, z, |z|²) = |z - mean|² for all z."""
     return np.array([mean @ mean, *(-2 * mean), 1.0])
 
 

@@ -31,7 +31,8 @@ def leave_one_out_nbs(x: Representation, y: Representation) -> np.ndarray:
 def leave_one_out_procrustes(
     x: Representation, y: Representation, squared: bool = False
 ) -> np.ndarray:
-    """Return the leave-one-out Procrustes distance, shape (n,).
+    """Return the leave-one-out Procrustes distance, or with ``squared`` the squared distance,
+    shape (n,).
 
     As exact as :func:`leave_one_out_nbs`. Also raises ``UndefinedError`` if two shapes are nearly
     equal (less than 0.001 apart), because the formula then keeps too few digits.

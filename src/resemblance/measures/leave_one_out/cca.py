@@ -20,6 +20,7 @@ from .inner_products import (
 
 def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str) -> np.ndarray:
     """Return the leave-one-out mean squared canonical correlation, shape (n,), in [0, 1]; exact.
+    ``divisor``: "rank" or "width", as in ``mean_cca``.
 
     Leaving out a sample reduces the rank by one if the sample alone spans a direction (as every
     sample does when n <= d); otherwise the rank stays. Raises ``UndefinedError`` if a

@@ -47,12 +47,13 @@ def leave_one_out_u_products(rows: np.ndarray) -> np.ndarray:
 
 
 def leave_one_out_squared_sizes(x: Representation, centered: bool = True) -> np.ndarray:
-    r"""Return the squared size of the pre-shape without each sample, centred again.
+    r"""Return the squared Frobenius norm of the points, of norm 1 with all samples, without each
+    sample and centred again, (n,), in [0, 1].
 
     .. math:: 1 - a \lVert p_i \rVert^2
 
-    for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
-    ``UndefinedError`` if a representation is constant, or nearly constant, without some sample.
+    for the rows :math:`p_i` of the points; a = 1 if not ``centered``. Raises ``UndefinedError`` if
+    a representation is constant, or nearly constant, without some sample.
     """
     remainders = left_out_share(x, centered)
     check_remainder(representation_title(x), remainders)

@@ -101,7 +101,9 @@ def _uncached_copy(x: Representation) -> Representation:
 def leave_one_out_self_hsic(
     x: Representation, kernel: GramKernel, estimator: Estimator
 ) -> np.ndarray:
-    """Return the HSIC of a representation with itself without each sample, shape (n,)."""
+    """Return the estimate of the HSIC of x with itself without each sample, shape (n,), with the
+    kernel width of all samples. Raises ``UndefinedError`` if an estimate is not positive or is too
+    small."""
     check_min_samples("cka", x, 2 if estimator == "biased" else 4)
     gram = kernel_gram(x, kernel)
     rows = gram.row_products(gram)

@@ -196,7 +196,8 @@ def leave_one_out_rank_products(
 
 @cached("pairs")
 def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
-    """Return the centred average ranks of the dissimilarities, shape (n (n - 1) / 2,).
+    """Return the average ranks of the dissimilarities of ``kind``, minus the mean rank, row by row
+    above the diagonal, shape (n (n - 1) / 2,).
 
     Single precision if float32 holds the ranks exactly, otherwise double precision.
     """
@@ -280,7 +281,8 @@ def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
 
 
 def _square_matrix_of_pairs(pairs: np.ndarray) -> np.ndarray:
-    """Return the symmetric (n, n) matrix of a vector of pairs, with a zero diagonal."""
+    """Return the symmetric (n, n) matrix of a vector of pairs, (n (n - 1) / 2,) row by row above
+    the diagonal, with a zero diagonal."""
     from scipy.spatial.distance import squareform
 
     return squareform(pairs, checks=False)
