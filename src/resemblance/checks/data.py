@@ -161,7 +161,8 @@ def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]
 
 
 def triples_between_endpoints(n: int = 60, seeds: int = 6) -> Iterator[Triple]:
-    """Yield triples of two generic representations and a third near X or between X and Z."""
+    """Yield triples of two generic representations (n, d) and a third near X or between X and Z.
+    ``seeds``: the number of triples."""
     for seed in range(seeds):
         rng = generator(seed, "paths")
         x, z = generic_pair(n, seed=seed)

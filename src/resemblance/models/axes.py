@@ -78,8 +78,9 @@ class SampleAxes:
         return 1
 
     def _proven(self, call: LayerCall, shape: Sequence[int]) -> int | None:
-        """Return the axis with length ``samples`` in the first batch and length ``few`` in the
-        second run; None if there is no such axis.
+        """Return the axis of a layer output with length ``samples`` in the first batch and length
+        ``few`` in the second run; None if there is no such axis. ``shape``: of the output in the
+        second run.
 
         Only the first axis counts, and for three axes also the second; the axis of the first batch
         is preferred. All batches then use the axis. Raises ``AxisError`` for axis 0 of a layer in
@@ -111,7 +112,8 @@ class SampleAxes:
         return self.is_other
 
     def why(self, call: LayerCall, shape: Sequence[int], samples: int) -> str:
-        """Return the error message, with the remedy, for a layer output without a sample axis."""
+        """Return, without raising, the error message with the remedy for a layer output of the
+        shape ``shape`` without a sample axis."""
         previous_shape = self.shapes.get(call, ())
         note = f"{tuple(shape)}, not one row for each of {samples}"
         if self.few:

@@ -186,7 +186,8 @@ def _cell_paths(heat: HeatMap, style: ElementStyle) -> list[str]:
 
 
 def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
-    """Return the cells as an image with a pixel per cell, without smoothing."""
+    """Return the cells as an SVG image with a pixel per cell, without smoothing. ``levels``: the
+    colour level of every cell by row, None for a missing value."""
     size = {"width": len(levels[0]), "height": len(levels)}
     options = {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
     return svg_element("image", href=png_of_levels(levels), **size, **options)
@@ -243,7 +244,8 @@ def _cell_numbers(
 def _cell_texts(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float]
 ) -> tuple[list[list[str]], float]:
-    """Return the texts of the cells by row, and the font size; ([], 0) if cells are too small."""
+    """Return the texts of the cells by row, and the font size; ([], 0) if cells are too small.
+    ``ends``: the values at the ends of the colour scale."""
     if 0.5 * cells.pitch_y < MIN_CELL_FONT_SIZE:
         return [], 0.0
     words = cell_texts(heat.values, ends)

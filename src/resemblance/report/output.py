@@ -346,7 +346,8 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
 
 
 def records_to_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
-    """Return records as comma-separated values.
+    """Return records as comma-separated values, a line of names first. ``columns``: the names of
+    the entries to write, in this order.
 
     A text that a spreadsheet would run as a formula gets a leading apostrophe: a text that begins
     with ``=``, ``+``, ``-`` or ``@`` and is not a number. Control characters except line breaks

@@ -173,7 +173,7 @@ def open_page(path: Path) -> None:
 
 
 def _page_text(result: Result, title: str, introduction: str, facts: Mapping[str, str]) -> str:
-    """Return the page of a result as HTML."""
+    """Return the page of a result as HTML. ``facts``: the texts under the title, by name."""
     content = _template_variables(result, facts) | {"introduction": introduction}
     content["title"] = title or result.title or f"The {result.suite} suite"
     html: str = _page_template().render(**content)

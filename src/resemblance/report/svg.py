@@ -109,7 +109,9 @@ def svg_figure(
     kind: str = "chart",
     **extra: object,
 ) -> str:
-    """Return the SVG element around the parts of a figure; screen readers read ``label``."""
+    """Return the SVG element around the parts of a figure; screen readers read ``label``.
+    ``width``, ``height``: the size in units of the coordinates. ``kind``: the kind of the element
+    for ``style``. ``extra``: further attributes."""
     attributes: dict[str, object] = {**style(kind), "role": "img", "aria_label": label, **extra}
     return svg_element("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
 
@@ -159,7 +161,7 @@ def _differing_parts(names: Sequence[str], max_length: int) -> list[str]:
 
 def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: int) -> str:
     """Return the words from ``start`` to before ``stop`` as text, with further words on the two
-    sides as far as there is room, and "…" where words are cut."""
+    sides while the text has at most ``max_length`` characters, and "…" where words are cut."""
     size = len("".join(words[start:stop])) + 2
     for step in range(2 * len(words)):  # alternate between left and right
         first, end = (start - 1, stop) if step % 2 == 0 else (start, stop + 1)
@@ -270,8 +272,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def axis_ticks(axis: AxisScale, max_ticks: int = 8) -> list[float]:
-    """Return round numbers along an axis, and 0 if a logarithmic axis has a separate position for
-    0."""
+    """Return round numbers along an axis, with at most ``max_ticks`` steps; on a logarithmic axis
+    the numbers of :func:`log_ticks`, and 0 if 0 has a separate position."""
     if not axis.is_log:
         return round_ticks(axis.low, axis.high, max_ticks)
     zero = [0.0] if axis.zero is not None and axis.zero != axis.start else []

@@ -61,7 +61,8 @@ def search_blocks(
     """Return the indices of the k nearest rows of every point, as :func:`search_nearest_rows`,
     among blocks of rows, (index of the first row, rows).
 
-    ``center``: (d,), subtracted from the rows against rounding errors.
+    ``own_rows``: as for :func:`search_nearest_rows`. ``center``: (d,), subtracted from the rows
+    against rounding errors.
     """
     if metric != "inner":
         return find_nearest_rows(points, own_rows, blocks, center, k)

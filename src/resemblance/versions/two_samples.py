@@ -34,8 +34,8 @@ class TwoSampleResult(NamedTuple):
 
 
 def to_typical_units(x: np.ndarray) -> np.ndarray:
-    """Return rows minus their median, in units of a typical row. Far rows move nearer, so no row
-    decides alone."""
+    """Return new rows (n, d) minus their median, in units of a typical row. Far rows move nearer,
+    so no row decides alone."""
     centered = x - np.median(x, axis=0)
     max_values = np.abs(centered).max(axis=1)
     unit = float(np.median(max_values)) or float(max_values.max()) or 1.0
