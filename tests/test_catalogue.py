@@ -13,6 +13,7 @@ import pytest
 from factories.measures import declared
 
 import resemblance as rs
+from resemblance.catalogue import get_measures
 from resemblance.checks.data import with_repeats
 from resemblance.contracts._measure import MEASURE_FAMILIES
 from resemblance.contracts.claims import implied_invariances
@@ -36,6 +37,7 @@ def test_presets_are_the_24_measures_of_the_paper_in_its_order():
     assert set(rs.preset("all")) == without_repeats
     repeats = {rs.gaussian_stochastic_shape, rs.energy_stochastic_shape}
     assert of_representations - without_repeats == repeats
+    assert get_measures("quick") == list(rs.preset("quick"))
     variants = {m.spec for m in set(rs.preset("leaderboard")) - set(rs.preset("all"))}
     assert variants == {"cka[estimator=debiased]", "rsa[rdm=euclidean]"}
 

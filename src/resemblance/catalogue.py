@@ -217,7 +217,7 @@ def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> En
 def get_measures(specs: Iterable[MeasureArgument] | MeasureArgument) -> list[Measure]:
     """Return the measures for a specification or several: names, labels, measures, plain functions
     and preset names. Every preset gives several measures; duplicates are dropped."""
-    specs = specs if isinstance(specs, Iterable) else [specs]
+    specs = [specs] if isinstance(specs, str) or not isinstance(specs, Iterable) else specs
     groups = (
         preset(s) if isinstance(s, str) and s in PRESET_NAMES else (get_measure(s),) for s in specs
     )

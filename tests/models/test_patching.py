@@ -142,6 +142,8 @@ def test_models_that_do_not_fit_are_refused(tmp_path, subtests):
         ((one, network(1)), {"layers": "7"}, "has no layer '7'"),
         ((one, network(1)), {"layers": 2}, "layers are names .* got int: 2"),
         ((network(0, out=1), network(1, out=1)), {}, r"returns \(32, 1\), one logit z of each"),
+        ((("a", one), ("a", network(1))), {}, "patch_models: two models are called 'a'; give"),
+        ((one, network(1)), {"batch_size": 0}, "patch_models: batch_size must be a whole"),
         ((one, network(1)), {"confidence_level": 2}, "must be between 0 and 1"),
         ((one, network(1)), {"measure": ["cka", "rsa"]}, "are 2 measures; name one"),
     ):

@@ -159,7 +159,7 @@ def extract_features(
         )
     loaded_samples = load_samples(data)
     loaded_model = load_model(model, name=name, device=device, samples=loaded_samples)
-    check_batch_size(batch_size)
+    check_batch_size("extract_features", batch_size)
     options: Any = {"outputs": outputs, "sample_entry": samples, "time_first": time_first}
     if folder is None:
         features = _extract_in_memory(
@@ -180,11 +180,11 @@ def extract_features(
     return select_model_rows(features, numbers)
 
 
-def check_batch_size(batch_size: Any) -> None:
-    """Raise ``ValueError`` unless the batch size is a whole number from 1."""
+def check_batch_size(function: str, batch_size: Any) -> None:
+    """Raise ``ValueError`` of the named function unless the batch size is a whole number from 1."""
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(
-            f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
+            f"{function}: batch_size must be a whole number, at least 1; got {batch_size!r}"
         )
 
 
@@ -290,7 +290,7 @@ def extract_loaded_model(
     ``sample_entry``: the parameter ``samples`` of :func:`extract_features`. For a mapping ``pool``,
     the list has one element, with a pooling per layer.
     """
-    check_batch_size(batch_size)
+    check_batch_size("extract_features", batch_size)
     options: Any = {"outputs": outputs, "sample_entry": sample_entry, "time_first": time_first}
     if isinstance(pool, Mapping):
         return [

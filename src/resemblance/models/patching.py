@@ -156,7 +156,7 @@ def patch_models(
     analysis"; there activations come from another input, here from another model.
     """
     check_confidence_level("patch_models: confidence_level", confidence_level)
-    check_batch_size(batch_size)
+    check_batch_size("patch_models", batch_size)
     selected, _ = select_measures(measure)
     if len(selected) != 1:
         raise ValueError(
@@ -164,8 +164,8 @@ def patch_models(
         )
     similarity = selected[0]
     samples = load_samples(data, column=column, max_samples=max_samples, unique=unique, seed=seed)
-    one = load_with_unique_name(receiver, samples, device, [])
-    other = load_with_unique_name(donor, samples, device, [one.name])
+    one = load_with_unique_name("patch_models", receiver, samples, device, [])
+    other = load_with_unique_name("patch_models", donor, samples, device, [one.name])
     _check_equal_architectures(one, other)
     words = flatten_names(expand_blocks_word(one.module, layers, one.blocks))
     names = tuple(watched_modules(one.module, words))

@@ -36,7 +36,7 @@ from ..inference.exact_pairs import has_exact_moments
 from ..significance.orders import DESIGN_PERMUTATIONS, design_of
 from ..significance.resampling import check_confidence_level
 from . import LoadedModel, Samples, first_batch, load_model, load_samples
-from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_model
+from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, check_batch_size, extract_loaded_model
 from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy, split_model_name
 from .row_masks import kept_row_numbers, select_model_rows
 
@@ -136,7 +136,8 @@ def compare_models(
     entries = _model_entries("compare_models", models)
     _check_one_pooling(pool, number)
     samples = load_samples(data, column=column, max_samples=max_samples, unique=unique, seed=seed)
-    numbers = _compared_row_numbers(mask, samples)
+    numbers = _compared_row_numbers("compare_models", mask, samples)
+    check_batch_size("compare_models", batch_size)
     check_confidence_level("compare_models: confidence_level", confidence_level)
     design: Any = {"n_permutations": n_permutations, "seed": seed}
     for role, labels in (("within", within), ("whole_blocks", whole_blocks)):
@@ -270,18 +271,19 @@ def _loaded_models(
     title = f"reinitialized-{reference}" if reference else "reinitialized"
     names = [] if reference is None else [title]
     for k, model in enumerate(models):
-        loaded_model = load_with_unique_name(model, samples, device, names)
+        loaded_model = load_with_unique_name("compare_models", model, samples, device, names)
         names.append(loaded_model.name)
         yield loaded_model
         if k == 0 and reference is not None:
             yield make_untrained_copy(loaded_model, title, reference)
 
 
-def _compared_row_numbers(mask: Any, samples: Samples) -> np.ndarray | None:
-    """Return the numbers of the rows to compare; None for all rows."""
+def _compared_row_numbers(function: str, mask: Any, samples: Samples) -> np.ndarray | None:
+    """Return the numbers of the rows to compare; None for all rows. ``function``: the function that
+    errors name."""
     if mask is not None and samples.count is None:
-        raise ValueError(f"compare_models: mask={mask!r} needs a known number of samples")
-    return kept_row_numbers("compare_models", mask, samples, samples.count or 0)
+        raise ValueError(f"{function}: mask={mask!r} needs a known number of samples")
+    return kept_row_numbers(function, mask, samples, samples.count or 0)
 
 
 def _compared_sample_labels(
@@ -343,7 +345,7 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
         unique=arguments["unique"],
         seed=arguments["seed"],
     )
-    numbers = _compared_row_numbers(arguments["mask"], samples)
+    numbers = _compared_row_numbers("plan_models", arguments["mask"], samples)
     number = arguments["seed"] if arguments["reinitialized"] else None
     if samples.count is None:
         raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
@@ -418,15 +420,16 @@ def model_folder_name(name: str) -> str:
 
 
 def load_with_unique_name(
-    model: Any, samples: Samples, device: str | None, names: Sequence[str]
+    function: str, model: Any, samples: Samples, device: str | None, names: Sequence[str]
 ) -> LoadedModel:
-    """Return a loaded model with a name that is not among ``names``.
+    """Return a loaded model with a name that is not among ``names``. ``function``: the function
+    that errors name.
 
     A taken name gets a number. Raises ``ValueError`` if the user gave the taken name in a pair.
     """
     name, model = split_model_name(model)
     if name and name in names:
-        raise ValueError(f"compare_models: two models are called {name!r}")
+        raise ValueError(f"{function}: two models are called {name!r}; give another name")
     loaded_model = load_model(model, name=name, device=device, samples=samples)
     number, title = 1, loaded_model.name
     while title in names:
