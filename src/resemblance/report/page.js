@@ -254,7 +254,7 @@
   };
   addEventListener("hashchange", unfold);
   unfold();
-  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
+  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details:not(#cite *)")) part.open = true; });
   follow();
   root.dataset.ready = "yes";
 }
