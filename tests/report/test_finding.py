@@ -88,13 +88,15 @@ CASES = {
         [("3 pairs", "2 depths", "1 (median CKA 0.80)", "2 (0.50)"), ("A and B", "0.85"), (), ()],
     ),
     "a copy": (
-        made(COPY, COPIED, **AS_NEW), [("1 (CKA 0.90)",), ("2 of 2",), ("At 2", "0.50", "0.60")]
+        made(COPY, COPIED, **AS_NEW),
+        [("1 (CKA 0.90)",), ("2 of 2",), ("At layer 2", "0.50", "0.60")],
     ),
     "a copy by a distance": (
-        made({"gulp": 1 - COPY}, COPIED, **AS_NEW), [(), (), ("At 2", "no", "GULP 0.50", "0.40")]
+        made({"gulp": 1 - COPY}, COPIED, **AS_NEW),
+        [(), (), ("At layer 2", "no", "GULP 0.50", "0.40")],
     ),
     "a far copy": (made(NEAR_COPY, COPIED, **AS_NEW), [(), (), ("all 2 depths", "closer")]),
-    "a near copy": (made(FAR_COPY, COPIED, **AS_NEW), [(), (), ("At 1, 2 B is no",)]),
+    "a near copy": (made(FAR_COPY, COPIED, **AS_NEW), [(), (), ("At layer 1, layer 2 B is no",)]),
     "one layer and a copy": (
         made(SINGLE, ["A/x", "B/x", "new/x"], **AS_NEW), [(), ("B is closer", "0.60", "0.30")]
     ),

@@ -292,7 +292,7 @@ def test_marks_of_every_kind_of_figure_are_read(tmp_path, look):
         f"{place.format('map')} .cells": "b  and  b:  0",
         f"{place.format('map')} .missing": "b  and  b:  0",  # its middle is that of the map
         f"{place.format('clouds')} .p": "points: one",
-        f"{place.format('choice')} .maps .cells .q99": "b  and  b:  expected 0, by CKA 0",
+        f"{place.format('choice')} .maps .cells .q99": "a  and  b:  expected 1, by CKA 0.25",
     }
     seen = look(tmp_path / "page.html", list(marks))
     assert dict(zip(marks, seen.said, strict=True)) == marks

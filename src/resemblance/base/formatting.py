@@ -148,11 +148,12 @@ def decimals_for_column(sizes: Sequence[float]) -> int | None:
     """Return the number of decimals, from 0 to 3, for a column of numbers; 0 for whole numbers.
     ``sizes``: the absolute values of the numbers.
 
-    None if no single number of decimals fits: the largest number is below 0.02 or at least 1e7, or
-    a small number would have fewer than two digits, as when a column mixes measures.
+    None if no single number of decimals fits: whole numbers reach 1e12, the largest other number is
+    below 0.02 or at least 1e7, or a small number would have fewer than two digits, as when a column
+    mixes measures.
     """
     sizes = [0.0 if size < ROUNDING_NOISE else size for size in sizes if math.isfinite(size)]
-    if all(size == int(size) and size < 1e7 for size in sizes):
+    if all(size == int(size) and size < 1e12 for size in sizes):
         return 0
     largest = max(sizes)
     if largest >= 1e7 or largest < 0.02:

@@ -17,6 +17,7 @@ from ..base.progress import Progress, progress_reporter
 from ..base.text import check_choice
 from ..catalogue import get_measure
 from ..comparison.comparison import Failure
+from ..comparison.provenance import environment_versions
 from ..contracts._measure import Measure
 from ..contracts.claims import matrix_cosine
 from ..data.caveats import chance_caveats, refuse_dissimilarities, shared_data_caveats
@@ -437,6 +438,7 @@ def _summarize_score_tables(
         covariances=covariances,
         score=score,
         caveats=tuple([note] * bool(cut) + [no_ceiling_reason(rows, score)] * (upper is None)),
+        provenance=environment_versions(),
     )
 
 

@@ -13,6 +13,7 @@ from ..base.exceptions import UndefinedError
 from ..base.progress import Progress, progress_reporter
 from ..catalogue import get_measure
 from ..comparison.comparison import Failure
+from ..comparison.provenance import environment_versions
 from ..contracts._measure import Measure
 from ..data.inputs import is_single_input
 from ..data.joining import condition_means
@@ -466,6 +467,7 @@ def _time_courses(
         confidence_level=first.confidence_level,
         failures=failures,
         caveats=(*caveats, *notes),
+        provenance=environment_versions(),
     )
 
 

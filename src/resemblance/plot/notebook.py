@@ -82,19 +82,20 @@ def picture(result: Any) -> str:
 def _map_thumbnails(result: Comparison | Evidence) -> Iterator[str]:
     """Yield the maps of the first measures as HTML, and a note on omitted maps. Large maps are all
     omitted."""
+    evidence = result if isinstance(result, Evidence) else None
     comparison = result.comparison if isinstance(result, Evidence) else result
     cells = len(comparison.rows) * len(comparison.columns)
     count = min(MAX_NOTEBOOK_MAPS, MAX_NOTEBOOK_CELLS // max(cells, 1), len(comparison.measures))
     count = 0 if cells <= 1 else count
     for info in comparison.measures[:count]:
         heat = measure_heat_map(comparison, info)
-        if isinstance(result, Evidence):
-            heat = annotate_heat_map(heat, result_of_measure(result, info))
+        if evidence is not None:
+            heat = annotate_heat_map(heat, result_of_measure(evidence, info))
         yield (
             f"<div style='display:inline-block;width:{MAP_WIDTH_PIXELS}px;margin:8px 16px 0 0'>"
             f"<b>{escape(unique_measure_title(comparison, info))}</b>"
             f"{static_map_svg(heat, notebook_style)}"
-            f"<small>{escape(_map_caption(comparison, info))}</small></div>"
+            f"<small>{escape(_map_caption(comparison, info, evidence))}</small></div>"
         )
     remainder = comparison.measures[count:]
     hatched = isinstance(result, Evidence) and count
@@ -106,8 +107,8 @@ def _map_thumbnails(result: Comparison | Evidence) -> Iterator[str]:
     yield f"<p><small>{escape(' '.join(notes))}</small></p>" if notes else ""
 
 
-def _map_caption(comparison: Comparison, info: MeasureInfo) -> str:
-    chance = format_chance_range(comparison, info)
+def _map_caption(comparison: Comparison, info: MeasureInfo, evidence: Evidence | None) -> str:
+    chance = format_chance_range(comparison, info, evidence)
     direction = "larger" if info.larger_is_more_similar else "smaller"
     return f"{direction} is more similar{f'; chance is {chance}' if chance else ''}"
 

@@ -290,8 +290,8 @@ def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNam
     """Return the names along an axis with ``pitch`` pixels per name: all names, or as many as fit.
 
     Names with a model before the last slash also get the model names, unless every model has a
-    single name. With ``turn`` the axis is horizontal: cell names are upright, and model names are
-    upright if too long.
+    single name. With ``turn`` the axis is horizontal: cell names are upright if a name is wider
+    than a cell, and model names are upright if too long.
     """
     groups = model_groups(names)
     if all(group.stop - group.start == 1 for group in groups):
@@ -302,15 +302,19 @@ def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNam
         [n.rpartition("/")[2] if groups else n for n in names], MAX_AXIS_NAME_LENGTH
     )
     cells = [short_names[i] for i in places]
-    cell_names = [AxisName(i, name, 5, font, turn, bool(groups)) for i, name in zip(places, cells)]
-    depth = max((estimate_name_width(name, font) for name in cells), default=0) + 5
+    width = max((estimate_name_width(name, font) for name in cells), default=0)
+    is_upright = turn and width + 6 > pitch
+    cell_names = [
+        AxisName(i, name, 5, font, is_upright, bool(groups)) for i, name in zip(places, cells)
+    ]
+    depth = 5 + (font if turn and not is_upright else width)
     titles = []
     for group, name in zip(
         groups, shorten_distinct_names([group.name for group in groups], MAX_AXIS_NAME_LENGTH)
     ):
         length = (group.stop - group.start) * pitch
-        is_upright = turn and estimate_name_width(name, AXIS_FONT_SIZE) + 6 > length
-        titles.append(AxisName(group.middle, name, depth + 6, AXIS_FONT_SIZE, is_upright))
+        is_long = turn and estimate_name_width(name, AXIS_FONT_SIZE) + 6 > length
+        titles.append(AxisName(group.middle, name, depth + 6, AXIS_FONT_SIZE, is_long))
     title_depths = [
         estimate_name_width(t.name, AXIS_FONT_SIZE) if t.is_upright or not turn else AXIS_FONT_SIZE
         for t in titles

@@ -168,8 +168,11 @@ def comparison_sections(context: PageContext) -> Iterator[Section]:
         yield first_section(context)
         yield from depths_sections(context)
         yield from evidence_sections(context)
-        table, description = measures_table(comparison), f"{description} {PAIR_SUMMARY_NOTE}"
-        yield Section("measures", "Measures", description, (table,), terms=notes)
+        table = measures_table(comparison, context.evidence)
+        words = [description, PAIR_SUMMARY_NOTE, CHANCE_NOTE][
+            : 3 if context.evidence is None else 2
+        ]
+        yield Section("measures", "Measures", " ".join(words), (table,), terms=notes)
         yield from family_sections(context)
     elif context.evidence is not None:
         yield from evidence_sections(context)

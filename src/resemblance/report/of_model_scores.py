@@ -194,6 +194,8 @@ def _names_or_count(scores: ModelScores, others: Sequence[int], tied: Sequence[s
     better = len(others) - len(tied)
     if not better:
         return "no other model"
+    if len(others) == 1:
+        return scores.models[others[0]]
     tail = f"; {join_words(tied)} {'is' if len(tied) == 1 else 'are'} tied" if tied else ""
     tail = tail if len(tied) <= MAX_NAMES_IN_LINE else f"; {len(tied)} models are tied"
     return f"{better} of {len(others)} other models{tail}"

@@ -18,6 +18,17 @@ from .terminal import text_table
 UPGRADE_TITLE = "An old index under a new model"
 GOAL_LABELS = {"new_model": "the new model's answers", "old_model": "the old model's answers"}
 DECISION_TONES = {0: "good", 1: "bad", 4: "warning"}  # by the exit code of the decision
+OPTION_MEANINGS = {
+    "keep": "The old index answers new queries as they are.",
+    "normalize": "The stored vectors are normalised.",
+    "cut": "The wider vectors are cut.",
+    "orthogonal": "The queries are rotated.",
+    "affine": "The queries have a linear map and a shift.",
+    "documents_orthogonal, documents_affine": "The stored vectors are mapped to the new model.",
+    "part[s]": "The share s of the documents is re-embedded, and the others are mapped. The search "
+    "ranks new and mapped vectors together, so part[s] can find less than a map of all documents.",
+    "re-embed": "All documents are re-embedded.",
+}
 MAX_GROUP_ROWS = 12  # groups in the table, those with the lowest recall
 
 
@@ -140,16 +151,11 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
         span=(0.0, 1.0),
     )
     description = (
-        "Options: keep searches the old index with new queries as they are, normalise with "
-        "normalised stored vectors, cut with the wider vectors cut, orthogonal with rotated "
-        "queries, affine with queries after a linear map and a shift. documents_orthogonal and "
-        "documents_affine map the stored vectors to the new model. part[s] re-embeds the share s "
-        "of the documents and maps the others; its search ranks new and mapped vectors together, "
-        "so part[s] can find less than a map of all documents. The recall is the share of the "
-        "right documents that a query finds: those that the new model would find if all documents "
-        "were re-embedded, or those that the old query found. re-embed is the number of documents "
-        "to embed again at once, rebuild whether stored vectors change. The break-even is the "
-        "number of queries after which re-embedding all documents costs less than what is lost."
+        "The recall is the share of the right documents that a query finds: the documents that the "
+        "new model would find if all documents were re-embedded, or the documents that the old "
+        "query found. Re-embed is the number of documents to embed again at once, rebuild whether "
+        "stored vectors change. The break-even is the number of queries after which re-embedding "
+        "all documents costs less than the lost answers."
     )
     reasons = {
         o.name: f"not assessed: {o.reason}"
@@ -159,8 +165,9 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
     table = Table("ways", "Options for the old index", columns, tuple(rows), figures=3)
     table = table.without_empty_columns("lowest of a group", "break-even")
     figures = (figure,) if figure.bars else ()
+    title = "Options for the old index"
     return Section(
-        "ways", "Options for the old index", description, (table,), figures, reasons=reasons
+        "ways", title, description, (table,), figures, reasons=reasons, terms=OPTION_MEANINGS
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import sys
 import webbrowser
 import zlib
@@ -18,6 +19,7 @@ from ..base.formatting import (
     count_with_noun,
     format_duration,
     format_two_decimals,
+    join_words,
     with_minus_signs,
 )
 from ..base.json_files import write_atomically
@@ -298,20 +300,27 @@ def _page_template() -> Any:
     }
     common |= {
         "written": format_setting,
+        "join_words": join_words,
         "signs": VERDICT_SIGNS,
         "kinds": VERDICT_CLASSES,
         "worth": needs_legend,
     }
     templates.globals |= common
-    templates.filters["minus"] = with_minus_signs
+    templates.filters |= {"minus": with_minus_signs, "units": keep_percent_signs}
     return templates.get_template("page.html.j2")
+
+
+def keep_percent_signs(text: str) -> str:
+    """Return a text whose lines do not break between a number and a percent sign."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 
 
 def format_setting(value: Any) -> str:
     """Return a setting as text for a person: names with their values for a mapping, a list with
     commas."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {format_setting(part)}" for name, part in value.items())
+        parts = ((name, part) for name, part in value.items() if part is not None)
+        return ", ".join(f"{name} {format_setting(part)}" for name, part in parts)
     if isinstance(value, Iterable) and not isinstance(value, str):
         return ", ".join(map(format_setting, value))
     return str(value)

@@ -57,7 +57,7 @@ def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
     base = math.inf if figure.is_dotted else _bar_baseline(figure, x)
     height = BAR_ROW_HEIGHT * len(figure.bars)
     parts = [] if figure.band is None else [_band(figure.band, x, height, style)]
-    parts += _bar_axis_lines(x, height, figure.x, base, style)
+    parts += _bar_axis_lines(x, height, figure.x, base, style, has_ends=figure.span is not None)
     if figure.threshold is not None:
         parts.append(
             threshold_line(figure.threshold, f"M{x(figure.threshold):.1f} 0V{height:g}", style)
@@ -158,19 +158,25 @@ def _bar_number(value: float, figure: Bars, places: int | None) -> str:
 
 
 def _bar_axis_lines(
-    x: AxisScale, height: float, name: str, base: float, style: ElementStyle = css_class_style
+    x: AxisScale,
+    height: float,
+    name: str,
+    base: float,
+    style: ElementStyle = css_class_style,
+    *,
+    has_ends: bool = False,
 ) -> list[str]:
     """Return the grid lines of the axis as SVG, with a line at ``base`` where bars begin, and the
     numbers and ``name`` below.
 
     ``height``: of the lines, in pixels. An infinite ``base`` means no bars, as for ranks: the two
-    ends of the axis have a line.
+    ends of the axis have a line if ``has_ends``.
     """
     width = (x.high - x.low) / 8
     ticks = axis_ticks(x)
-    if math.isinf(base):
+    if math.isinf(base) and has_ends:
         ticks = [x.low, *(t for t in ticks if x.low + width / 2 < t < x.high - width / 2), x.high]
-    elif base and not x.is_log:
+    elif base and math.isfinite(base) and not x.is_log:
         ticks = [base, *(t for t in ticks if t > base + width / 2)]
     return vertical_grid(x, ticks, height, name, base, style)
 

@@ -22,7 +22,7 @@ from resemblance.comparison.arrangements import (
     linkage_tree,
     plane_embedding,
 )
-from resemblance.comparison.comparison import Comparison, MeasureInfo, chance_matrix, most_similar
+from resemblance.comparison.comparison import Comparison, MeasureInfo, most_similar
 from resemblance.inference.result import Evidence, scores_above_chance
 from resemblance.sections.figures import (
     Chart,
@@ -43,8 +43,10 @@ from ...sections.values import finite_or_none
 from ..evidence_words import ALPHA, MeasureResult, describe_pair_result
 from .stats import (
     EQUAL_DEPTH,
+    MIN_PAIRS_FOR_CORRELATION,
     MeasureAgreement,
     PageContext,
+    chance_levels,
     color_scale,
     curve_positions,
     depth_curves,
@@ -79,7 +81,10 @@ AGREEMENT_NOTE = (
     "blue: they rank the pairs alike; brown: the other way round. Measures that agree are next to "
     "each other."
 )
-CONSTANT_VALUES_REASON = "one of the two has the same value for all pairs"
+NO_CORRELATION_REASON = (
+    f"fewer than {MIN_PAIRS_FOR_CORRELATION} pairs have values of both, or one of the two has the "
+    "same value for all pairs"
+)
 UNKNOWN_CORRELATION_DISTANCE = 1.0  # distance of two measures with unknown correlation
 
 
@@ -424,16 +429,21 @@ def _error_as_sentence(error: ValueError) -> str:
 
 
 def measure_heat_map(
-    comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
+    comparison: Comparison,
+    info: MeasureInfo,
+    evidence: Evidence | None = None,
+    *,
+    stretch: bool = False,
 ) -> HeatMap:
     """Return the matrix of a measure, with the colour scale and the reasons for missing values.
 
     ``stretch``: whether the colours end at the extreme values instead of the range of the measure.
+    ``evidence``: replaces the chance levels in closed form.
     """
     values = snap_to_bounds(comparison.values[info.spec], info)
     ends, scale_note = color_scale(values, info.range, stretch=stretch)
     direction = "Larger" if info.larger_is_more_similar else "Smaller"
-    chance = format_chance_range(comparison, info)
+    chance = format_chance_range(comparison, info, evidence)
     facts = (f"{direction} is more similar", scale_note, chance and f"chance is {chance}")
     reading = "; ".join(filter(None, facts))
     reasons = {(f.x, f.y): f.reason for f in comparison.failures if f.measure == info.spec}
@@ -449,7 +459,7 @@ def measure_heat_map(
         is_reversed=not info.larger_is_more_similar,
         titles=map_titles(comparison.rows, comparison.columns, reasons),
         subtitle=info.spec if info.spec != info.label else "",
-        chance=map_entries(chance_matrix(comparison, info.spec)) if chance else (),
+        chance=map_entries(chance_levels(comparison, info, evidence)) if chance else (),
     )
 
 
@@ -463,7 +473,7 @@ def value_map(context: PageContext, info: MeasureInfo) -> HeatMap:
 def hatched_value_map(context: PageContext, info: MeasureInfo) -> HeatMap:
     """Return the map of a measure; with evidence, cells not significantly above chance are
     hatched."""
-    heat = measure_heat_map(context.comparison, info, stretch=context.stretch)
+    heat = measure_heat_map(context.comparison, info, context.evidence, stretch=context.stretch)
     result = context.readings.get(info.spec)
     return heat if result is None else _hatch_heat_map(heat, result)
 
@@ -563,9 +573,7 @@ def agreement_section(agreement: MeasureAgreement) -> Section:
     labels, values = agreement
     if len(labels) == 2:
         value = float(values[0, 1])
-        words = (
-            f"no correlation, for {CONSTANT_VALUES_REASON}" if math.isnan(value) else f"{value:.2f}"
-        )
+        words = f"no correlation: {NO_CORRELATION_REASON}" if math.isnan(value) else f"{value:.2f}"
         sentence = (
             "Spearman correlation, over all pairs, between the differences that the two measures "
             f"find: {labels[0]} and {labels[1]}: {words.replace('-', '−')}."
@@ -582,7 +590,7 @@ def _agreement_map(agreement: MeasureAgreement) -> HeatMap:
     values = agreement.values[np.ix_(order, order)]
     ends = color_scale(values, (-1.0, 1.0)).limits
     reasons = {
-        (labels[i], labels[j]): CONSTANT_VALUES_REASON for i, j in np.argwhere(np.isnan(values))
+        (labels[i], labels[j]): NO_CORRELATION_REASON for i, j in np.argwhere(np.isnan(values))
     }
     return HeatMap(
         "agreement",

@@ -265,7 +265,7 @@ def _reinitialized_number(context: PageContext, entry: HeadlineScore) -> dict[st
         return {}
     j = context.comparison.columns.index(copy)
     number = format_two_decimals(float(context.values(context.leading)[places[0][0], j]))
-    return {f"{context.label(context.leading)} {name} with the re-initialized copy": number}
+    return {f"{context.label(context.leading)} {name} with the re-initialised copy": number}
 
 
 def _headline_scores(context: PageContext) -> list[HeadlineScore]:
@@ -341,8 +341,13 @@ def two_models_sentences(context: PageContext, curve: DepthCurve) -> str:
 
 
 def _layer_pair_name(curve: DepthCurve, k: int) -> str:
-    layer, partner = name_in_sentence(curve.layers[k]), name_in_sentence(curve.partners[k])
+    layer, partner = _layer_words(curve.layers[k]), _layer_words(curve.partners[k])
     return layer if layer == partner else f"{layer} with {partner}"
+
+
+def _layer_words(name: str) -> str:
+    """Return a layer for a sentence: a number with the word "layer", or the name."""
+    return f"layer {name}" if name.isdigit() else name_in_sentence(name)
 
 
 def untrained_reference_sentences(
@@ -419,7 +424,7 @@ def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
     2 of 5"."""
     names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
     if len(names) == 1:
-        return name_in_sentence(names.pop())
+        return _layer_words(names.pop())
     return f"depth {k + 1} of {len(curves[0].values)}"
 
 
@@ -454,8 +459,9 @@ def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
     ties = f"; {n_shared} more share the first place with another layer" if n_shared else ""
     if len(curves) == 1:
         model, other = name_in_sentence(curves[0].model), name_in_sentence(curves[0].other)
+        verb = "is" if n_alone == 1 else "are"
         return (
-            f"{n_alone} of {len(verdicts)} layers of {model} are most similar to the layer of "
+            f"{n_alone} of {len(verdicts)} layers of {model} {verb} most similar to the layer of "
             f"{other} of {depth}{ties}."
         )
     return (

@@ -60,8 +60,8 @@ class ColorScale(NamedTuple):
 
 
 class MeasureAgreement(NamedTuple):
-    """The rank correlation of every two measures over the pairs; NaN if a measure has equal values
-    for all pairs."""
+    """The rank correlation of every two measures over the pairs; NaN if fewer than six pairs have
+    values of both, or if a measure has equal values for all pairs."""
 
     labels: tuple[str, ...]
     values: np.ndarray
@@ -142,10 +142,22 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
     return tuple(sorted(groups.values(), key=lambda group: -group.values))
 
 
-def format_chance_range(comparison: Comparison, info: MeasureInfo) -> str:
+def chance_levels(
+    comparison: Comparison, info: MeasureInfo, evidence: Evidence | None = None
+) -> np.ndarray:
+    """Return the chance level of each pair, from the evidence or, if the evidence lacks the
+    measure, in closed form; NaN if unknown."""
+    if evidence is None or info.spec not in {m.spec for m in evidence.measures}:
+        return chance_matrix(comparison, info.spec)
+    return evidence.chance(info.spec)
+
+
+def format_chance_range(
+    comparison: Comparison, info: MeasureInfo, evidence: Evidence | None = None
+) -> str:
     """Return the range of chance levels over the pairs, for example "0.21 to 0.23"; "" if
     unknown."""
-    chance = chance_matrix(comparison, info.spec)
+    chance = chance_levels(comparison, info, evidence)
     numbers = chance[~np.isnan(chance)]
     if not numbers.size:
         return ""
@@ -286,9 +298,7 @@ class PageContext(NamedTuple):
     def chance(self, info: MeasureInfo) -> np.ndarray:
         """Return the chance level of each pair, (rows, columns), from the evidence or in closed
         form; NaN if unknown."""
-        if self.evidence is None or info.spec not in self.readings:
-            return chance_matrix(self.comparison, info.spec)
-        return self.evidence.chance(info.spec)
+        return chance_levels(self.comparison, info, self.evidence)
 
     def score(self, info: MeasureInfo, i: int, j: int) -> str:
         """Return the value of the pair in row ``i`` and column ``j`` as a text, with the interval

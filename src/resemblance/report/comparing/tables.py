@@ -61,8 +61,7 @@ CHANCE_NOTE = (
 PAIR_SUMMARY_NOTE = (
     "Smallest, median and largest are over pairs of different representations, and of layers of "
     "several models over the pairs between models. Seconds are summed "
-    "over all pairs; the time of shared intermediates counts for the first measure. "
-    f"{CHANCE_NOTE}"
+    "over all pairs; the time of shared intermediates counts for the first measure."
 )
 MAX_OPEN_INPUT_ROWS = 24  # a longer list is closed at first
 EVIDENCE_NOTE = (
@@ -89,8 +88,10 @@ MAX_MODELS_IN_SUBTITLE = 4  # models named under the title
 MAX_ENTRIES_IN_CELL = 12  # entries of a list in a table cell
 
 
-def measures_table(comparison: Comparison) -> Table:
-    """Return a row for each measure: its properties, and a summary of its values over the pairs."""
+def measures_table(comparison: Comparison, evidence: Evidence | None = None) -> Table:
+    """Return a row for each measure: its properties, and a summary of its values over the pairs.
+
+    ``evidence``: replaces the chance levels in closed form."""
     rows: list[tuple[TableEntry, ...]] = []
     signs = []
     for info in comparison.measures:
@@ -106,7 +107,7 @@ def measures_table(comparison: Comparison) -> Table:
             signs.append(
                 Sign(len(rows), MEASURES_TABLE_COLUMNS.index("failed"), f"of {values.size}")
             )
-        chance = format_chance_range(comparison, info) or None
+        chance = format_chance_range(comparison, info, evidence) or None
         seconds = round_to_figures(comparison.seconds[info.spec], 3)
         facts = (*_measure_facts(info), *numbers, chance, *map(" · ".join, ends))
         rows.append((*facts, seconds, failed or None))
