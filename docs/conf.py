@@ -92,8 +92,17 @@ def setup(app):
         "source-read", lambda app, page, source: source.append(generate.linked(source.pop()))
     )
     app.connect(
+        "autodoc-skip-member",
+        lambda app, what, name, obj, skip, options: skip or is_field_of_tuple(obj),
+    )
+    app.connect(
         "autodoc-process-docstring", lambda app, what, name, obj, options, lines: sections(lines)
     )
+
+
+def is_field_of_tuple(member):
+    """Return whether a member is the field of a named tuple, whose class has the description."""
+    return (getattr(member, "__doc__", None) or "").startswith("Alias for field number")
 
 
 def sections(lines):

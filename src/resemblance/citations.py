@@ -63,12 +63,11 @@ BIBTEX_FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},$", re.MULTILINE)
 def cite(*names: Any) -> str:
     """Return the BibTeX entries to cite for the given names, in order and without duplicates.
 
-    names : measures and statistics, as objects or by name, label or specification; names of
-        suites; ``"evidence"``, ``"score_models"``, ``"fitted_parts"`` of ``score_models``,
-        ``"score_models_over_time"``, ``"patch_models"``, ``"error_consistency"``; keys of the
-        bibliography; and ``"resemblance"`` for the software, the default. For all measures of a
-        result:
-        ``cite("resemblance", *result.measures)``.
+    ``names``: measures and statistics, as objects or by name, label or specification; names of
+    suites; ``"evidence"``, ``"score_models"``, ``"fitted_parts"`` of ``score_models``,
+    ``"score_models_over_time"``, ``"patch_models"``, ``"error_consistency"``; keys of the
+    bibliography; and ``"resemblance"`` for the software, the default. For all measures of a result:
+    ``cite("resemblance", *result.measures)``.
 
     Raises ``ValueError`` with the closest name for an unknown name.
     """

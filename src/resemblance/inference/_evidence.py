@@ -67,8 +67,8 @@ def evidence(
 ) -> Evidence:
     r"""Compare representations; return every score with a chance level, a p-value and an interval.
 
-    .. math:: p = \frac{1 + \#\{\pi : m(X, Y_\pi) \ge m(X, Y)\}}{1 + \text{n\_permutations}}, \qquad
-        \text{above chance} = \frac{m - \mathbb{E}_\pi m}{m_{\text{best}} - \mathbb{E}_\pi m}
+    .. math:: p = \frac{1 + \#\{\pi : m(X, Y_\pi) \ge m(X, Y)\}}{1 + \mathrm{n\_permutations}},
+        \qquad \text{above chance} = \frac{m - \mathbb{E}_\pi m}{m_{\text{best}} - \mathbb{E}_\pi m}
 
     The null hypothesis is that the samples of X and Y are unrelated: every permutation of the
     samples of Y that the design allows is equally likely. Measures that are linear in an inner

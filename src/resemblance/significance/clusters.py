@@ -58,7 +58,7 @@ def sign_flip_clusters(
     The p-value of a cluster is the share of sign patterns with a largest mass, over all times and
     columns, at least as large:
 
-    .. math:: p = \frac{1 + \#\{b : \max_c |m_c^{(b)}| \ge |m|\}}{1 + \text{n\_permutations}}
+    .. math:: p = \frac{1 + \#\{b : \max_c |m_c^{(b)}| \ge |m|\}}{1 + \mathrm{n\_permutations}}
 
     With :math:`2^S` \le ``n_permutations`` for S subjects, the function visits all sign patterns,
     and the p-value is exact, without the added ones. The probability of a cluster with p <= 0.05 is

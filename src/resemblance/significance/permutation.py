@@ -32,7 +32,7 @@ def mantel(
     models (Mantel 1967).
 
     .. math:: p = \min(1, 2 \min(p_{\ge}, p_{\le})), \qquad
-        p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{n\_permutations}}
+        p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \mathrm{n\_permutations}}
 
     where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share
     models, so pairs are not independent, and permuting single pairs would find significance that is
