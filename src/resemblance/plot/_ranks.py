@@ -40,7 +40,7 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
         legend_above(axes, {"mean rank": marks.value})
         _format_rank_axis(axes, len(figure.bars))
         if result.is_trial:
-            axes.set_title(TRIAL_WARNING, pad=38)
+            axes.set_title(TRIAL_WARNING, pad=18)
     return axes
 
 

@@ -45,6 +45,8 @@ from .arguments import (
     reordered_comparison,
 )
 
+CHART_HEIGHT_INCHES = 2.3  # without the upright names and the further rows of the legend
+LEGEND_LINE_HEIGHT = 1.5  # height of a row of a legend, relative to the font size
 MAX_MARKED_POINTS = 24  # a line with more points has markers on some points only
 MAX_LEGEND_LINES = 12  # lines named in a legend
 # Smallest share of the height that the names below and above leave to the axes
@@ -191,8 +193,8 @@ def paint_chart(
     ``unit``: the noun for a count of lines, if a legend has no room for names.
     """
     lines = [line for line in chart.lines if not line.is_dashed]
-    with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as axes:
-        _format_horizontal_axis(axes, chart, ticks)
+    with axes_in_style(ax, COLUMN_WIDTH_INCHES, CHART_HEIGHT_INCHES) as axes:
+        names_height = _format_horizontal_axis(axes, chart, ticks)
         colors, handles = dict[str, str](), list[Any]()
         for line in chart.lines:
             if line.is_dashed:
@@ -207,14 +209,18 @@ def paint_chart(
             axes.set_ylim(*chart.span_y)
         if chart.is_labeled:
             _label_line_points(axes, lines)
-        _draw_line_legend(axes, chart, handles, unit)
+        legend_height = _draw_line_legend(axes, chart, handles, unit)
         _label_value_axis(axes, chart.y)
+        if ax is None:
+            inches = (names_height + legend_height) / POINTS_PER_INCH
+            axes.figure.set_figheight(CHART_HEIGHT_INCHES + inches)
     return axes
 
 
-def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> None:
+def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> float:
     """Set the scale and the name of the horizontal axis, and name the positions 1, 2, ... by
-    ``ticks``, as many as there is room for."""
+    ``ticks``, as many as there is room for; return the height of upright names in points, 0 for
+    horizontal names."""
     ax.set_xlabel(chart.x)
     if chart.log_x:
         positive = [x for line in chart.lines for x, _ in line.points if x > 0]
@@ -224,10 +230,13 @@ def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> Non
     if ticks:
         step = -(-len(ticks) // MAX_NAMED_LAYERS)
         names = escape_matplotlib_names(ticks, 16)[::step]
-        rotation = 0 if _names_fit(ax, names, font_size_points("xtick.labelsize")) else 90
+        size = font_size_points("xtick.labelsize")
+        rotation = 0 if _names_fit(ax, names, size) else 90
         ax.set_xticks(range(1, len(ticks) + 1, step), names, rotation=rotation)
-    elif not chart.log_x and all(place == round(place) for place in places):
+        return max(estimate_text_width(name, size) for name in names) if rotation else 0.0
+    if not chart.log_x and all(place == round(place) for place in places):
         ax.xaxis.get_major_locator().set_params(integer=True)
+    return 0.0
 
 
 def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
@@ -276,7 +285,7 @@ def _label_line_points(ax: Axes, lines: Sequence[Line]) -> None:
             va = "bottom" if is_above else "top"
             style = {"ha": "center", "va": va, "fontsize": size, "color": series_style(i).color}
             ax.annotate(short_names[title], point, **offset, **style)
-    ax.margins(y=0.14)
+    ax.margins(x=0.09, y=0.14)
 
 
 def _label_value_axis(ax: Axes, name: str) -> None:
@@ -292,9 +301,9 @@ def _label_value_axis(ax: Axes, name: str) -> None:
     ax.set_ylabel("\n".join(wrapped_lines))
 
 
-def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str) -> None:
-    """Draw the legend of the lines; with more than 12 lines, only their number. All dotted lines
-    share an entry."""
+def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str) -> float:
+    """Draw the legend of the lines; return the height of all rows but the first, in points. With
+    more than 12 lines the legend has only their number. All dotted lines share an entry."""
     dashed = [line.name for line in chart.lines if line.is_dashed]
     names = [line.name for line in chart.lines if not line.is_dashed]
     own_names = [name for name in dict.fromkeys(dashed) if name not in names]
@@ -305,8 +314,9 @@ def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str)
         color = series_style(0).color if len(handles) == 1 else SLATE_GRAY
         (dotted,) = ax.plot([], [], color=color, linestyle=":", linewidth=0.9)
         names, marks = [*names, ", ".join(own_names) or CHANCE_DIAGNOSTIC], [*marks, dotted]
-    width = (
-        max(estimate_text_width(name, font_size_points("legend.fontsize")) for name in names) + 30
-    )
+    size = font_size_points("legend.fontsize")
+    width = max(estimate_text_width(name, size) for name in names) + 30
     room = ax.get_window_extent().width * POINTS_PER_INCH / ax.figure.dpi
-    draw_legend(ax, marks, names, ncols=max(1, min(len(names), int(room / width))), **LEGEND_ABOVE)
+    n_columns = max(1, min(len(names), int(room / width)))
+    draw_legend(ax, marks, names, ncols=n_columns, **LEGEND_ABOVE)
+    return LEGEND_LINE_HEIGHT * size * (-(-len(names) // n_columns) - 1)
