@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.exceptions import UndefinedError
 from ..base.extras import import_optional
-from ..base.formatting import count_with_noun, format_level
+from ..base.formatting import count_with_noun, format_level, format_percent
 from ..base.progress import Progress, count_items, progress_reporter
 from ..base.results import BaseResult
 from ..comparison.comparison import Failure
@@ -72,8 +72,8 @@ class LayerPatches(BaseResult):
         most = max(self.layers, key=lambda layer: layer.moved)
         return (
             f"{self.receiver} and {self.donor} predict different classes for {self.n_different} of "
-            f"{count_with_noun(self.n_samples, 'sample')}; {most.layer} moves most of these "
-            f"predictions, {most.moved:.0%}."
+            f"{count_with_noun(self.n_samples, 'sample')}; layer {most.layer} moves most of these "
+            f"predictions, {format_percent(most.moved)}."
         )
 
     def records(self) -> list[dict[str, Any]]:

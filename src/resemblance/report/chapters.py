@@ -31,6 +31,7 @@ from .rows import bar_rows_svg, box_rows_svg, strip_rows_svg
 from .svg import EMPTY_FIGURE_HTML, figure_note
 
 # Up to 10 lines are all visible at first; of more lines, the first 8
+REFERENCE_NAMES = ("chance", "noise ceiling")  # dashed lines that are levels, not results
 MAX_LINES_ALL_VISIBLE, INITIALLY_VISIBLE_LINES = 10, 8
 
 
@@ -155,7 +156,12 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]
         is_shown = i < n_visible if line.is_shown is None else line.is_shown
         has_label = name in names_in_planes and line.is_shown is True
         keys[name] = LineStyle(
-            line_numbers[name], is_shown, line.is_dashed, line.note, not has_label
+            line_numbers[name],
+            is_shown,
+            line.is_dashed,
+            line.note,
+            not has_label,
+            line.is_dashed and name in REFERENCE_NAMES,
         )
     return keys
 

@@ -47,13 +47,15 @@ Point = tuple[float, float]
 
 class LineStyle(NamedTuple):
     """The style of a line: ``number`` selects colour, marker and dashes; ``is_shown``: whether the
-    line is visible at first; ``is_in_legend``: false for a line with its name beside it."""
+    line is visible at first; ``is_in_legend``: false for a line with its name beside it.
+    ``is_reference``: a level to compare the other lines with, in grey."""
 
     number: int
     is_shown: bool
     is_dashed: bool = False
     note: str = ""
     is_in_legend: bool = True
+    is_reference: bool = False
 
     @property
     def mark(self) -> str:
@@ -65,7 +67,8 @@ class LineStyle(NamedTuple):
         """The CSS classes of the line, for the style sheet and the JavaScript."""
         dash = "d1" if self.is_dashed else DASH_CLASSES[self.number // 10 % len(DASH_CLASSES)]
         visibility = "" if self.is_shown else "off"
-        return " ".join(filter(None, ("m", f"m{self.number}", dash, visibility)))
+        kind = "reference" if self.is_reference else ""
+        return " ".join(filter(None, ("m", f"m{self.number}", kind, dash, visibility)))
 
 
 class ChartFrame(NamedTuple):

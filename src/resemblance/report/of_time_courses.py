@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from ..base.formatting import format_level
+from collections.abc import Iterator
+
+from ..base.formatting import format_level, format_two_decimals, join_words, with_minus_signs
 from ..inference import TimeCourses
+from ..inference._time_courses import CLUSTER_LEVEL
+from ..inference.nulls import format_labeled_pvalue, format_pvalue
 from ..sections.figures import Chart, Line
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
 
 CEILING_NAME = "noise ceiling"
+SHARED_FIELDS = ("measure", "score")  # fields that are equal in all records
 CLUSTER_NOTE = (
     "A cluster is a run of neighbouring times. The p-value is about the whole cluster, adjusted "
     "for all times and models, and not about the time when an effect begins (Maris and Oostenveld "
@@ -48,12 +53,22 @@ def time_course_chart(result: TimeCourses) -> Chart:
 def time_courses_result(result: TimeCourses) -> Result:
     """Return scores over time as tables and figures of a page."""
     clusters: list[dict[str, TableEntry]] = [
-        {"model": c.model, "from": c.start, "to": c.stop, "mass": c.mass, "p": c.pvalue}
+        {
+            "model": c.model,
+            "from": c.start,
+            "to": c.stop,
+            "mass": c.mass,
+            "p": format_pvalue(c.pvalue),
+        }
         for c in result.clusters
     ]
-    tables = [Table.of(clusters, "clusters", "Clusters above 0", CLUSTER_NOTE, figures=4)]
+    tables = [Table.of(clusters, "clusters", "Clusters above 0", CLUSTER_NOTE, figures=3)]
     reasons = {failure.x: failure.reason for failure in result.failures}
-    values = Table.of(result.records(), "values", "Values", figures=4)
+    records = [
+        {name.replace("_", " "): v for name, v in record.items() if name not in SHARED_FIELDS}
+        for record in result.records()
+    ]
+    values = Table.of(records, "values", "Values", figures=3)
     return Result(
         "score_models_over_time",
         "",
@@ -70,7 +85,33 @@ def time_courses_result(result: TimeCourses) -> Result:
         ),
         {result.measure: result.measure},
         provenance={"command": "rs.score_models_over_time", **result.provenance},
-        conclusion=result.summary(),
+        facts={
+            "measure": result.title,
+            "models": str(len(result.models)),
+            "subjects": str(len(result.subjects)),
+            "times": with_minus_signs(
+                f"{len(result.times)} from {result.times[0]:g} to {result.times[-1]:g}"
+            ),
+        },
+        conclusion=with_minus_signs("\n".join(_time_course_sentences(result))),
         caveats=tuple(f"{caveat}." for caveat in result.caveats),
         title="Scores of models over time",
     )
+
+
+def _time_course_sentences(result: TimeCourses) -> Iterator[str]:
+    """Yield a sentence for each model: the significant clusters of times, and the highest mean
+    score."""
+    for column, model in enumerate(result.models):
+        place = int(result.mean[:, column].argmax())
+        score, time = format_two_decimals(result.mean[place, column]), f"{result.times[place]:g}"
+        spans = [
+            f"from {c.start:g} to {c.stop:g} ({format_labeled_pvalue(c.pvalue)})"
+            for c in result.clusters
+            if c.model == model and c.pvalue <= CLUSTER_LEVEL
+        ]
+        words = (
+            f"scores above 0 {join_words(spans)}" if spans else "has no cluster of times above 0"
+        )
+        start = f"{model} {words}; the" if result.is_0_by_chance else f"{model}: the"
+        yield f"{start} highest mean score is {score}, at {time}."
