@@ -98,7 +98,8 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
 def uninformative_row_directions(x: Representation, y: Representation) -> str:
     """Near when the rows of both sides point in nearly orthogonal directions, as for n below d.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     if has_low_dimension(x, y):
         return ""
@@ -254,9 +255,11 @@ def uninformative_rotations(x: Representation, y: Representation, alpha: float =
     """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d;
     fixed if whitened.
 
-    Returns the warning, or "". ``alpha`` as in :func:`shape_distance`: 0 whitens. A pair whose best
-    cosine is below ``MIN_CEILING_SHARE`` is no better than chance would be near the ceiling, so the
-    value excludes the caveat. Then bounds of the flatness usually decide, without eigenvalues.
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise. ``alpha`` as in :func:`shape_distance`: 0 whitens. A pair whose
+    best cosine is below ``MIN_CEILING_SHARE`` is no better than chance would be near the ceiling,
+    so the value excludes the caveat. Then bounds of the flatness usually decide, without
+    eigenvalues.
     """
     if alpha == 0:
         return uninformative_spans(x, y)

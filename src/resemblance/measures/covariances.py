@@ -157,7 +157,8 @@ def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: 
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     return uninformative_grams(x, y)
 
@@ -255,7 +256,8 @@ def uninformative_leading_grams(
     """Near when the effective dimensions of the leading components approach n - 1, as for n well
     below d.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     if has_low_dimension(x, y):
         return ""

@@ -128,7 +128,8 @@ def uninformative_far_samples(
 ) -> str:
     """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only itself.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     if rows == "unit" or not self_pairs:
         return ""

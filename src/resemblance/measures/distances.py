@@ -122,7 +122,8 @@ def uninformative_distances(
     """Near when the distances between samples are nearly equal, as for few samples of many
     features; not debiased.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     if estimator == "debiased":
         return ""

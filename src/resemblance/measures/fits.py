@@ -15,7 +15,7 @@ MIN_CORRELATION = 1e-10  # canonical correlations below are rounding errors
 
 def rotation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
     """Return the best rotation of x (n, d) onto y (n, e); the score is the distance |X Q - Y| of
-    the rotated points.
+    the rotated points, by :func:`rotated_distance`.
 
     The rotation is the one of least norm: training samples that span fewer directions than the
     features leave the other directions without a counterpart.

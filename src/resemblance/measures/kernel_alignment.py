@@ -162,7 +162,8 @@ def uninformative_grams(
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d or a narrow kernel; not debiased. Noisy for few sampled features.
 
-    Returns the warning, or "". The parameters are the parameters of :func:`cka`.
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise. The parameters are the parameters of :func:`cka`.
     """
     n, has_width = x.n_samples, kernel in DISTANCE_KERNELS
     if n == 2:

@@ -120,7 +120,8 @@ def uninformative_matched_columns(x: Representation, y: Representation, matching
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
     thousand columns.
 
-    Returns the warning, or "". ``matching`` is "" for many-to-one matching.
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise. ``matching`` is "" for many-to-one matching.
     """
     # With one-to-one matching, few neurons get their best partner.
     n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)

@@ -116,7 +116,8 @@ def neighbor_search_claims(
 def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     share = k / (x.n_samples - 1)
     if share == 1:
@@ -203,7 +204,8 @@ def uninformative_neighbor_sets(
 ) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     share = k / (x.n_samples - 1)
     if corrected:
@@ -290,7 +292,8 @@ def uninformative_cycles(
 ) -> str:
     """Near when chance leads back anyway: k of about 1.3 times the root of n, or more.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     n = x.n_samples
     if k == n - 1:
@@ -429,7 +432,8 @@ def information_imbalance(
 def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
     """Fixed when all other samples are neighbours (k = n - 1).
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     return warn_fixed_by_n(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
 
@@ -494,7 +498,8 @@ def uninformative_profiles(
 ) -> str:
     """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     if of == "similarity":
         return ""

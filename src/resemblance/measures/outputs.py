@@ -55,7 +55,7 @@ def accuracy_difference(
 def uninformative_classes(x: Representation, y: Representation, labels: tuple[int, ...]) -> str:
     """Fixed where outputs have one column; too low where labels name a class without a column.
 
-    Returns the warning, or "".
+    Returns the warning about the columns or the labels; "" otherwise.
     """
     narrow = min(x, y, key=lambda r: r.shape[1])
     largest = max(labels, default=0)
@@ -140,7 +140,8 @@ def jensen_shannon(
 def uninformative_single_class(x: Representation, y: Representation) -> str:
     """Fixed where outputs have one column: class 0 is then predicted for all samples.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     side = next((r for r in (x, y) if r.shape[1] == 1), None)
     if side is None:

@@ -87,7 +87,8 @@ def uninformative_predictor(x: Representation, y: Representation, predict: str) 
     """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
     them.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     predictor = x if predict == "second" else y
     if has_few_columns(predictor):
@@ -218,7 +219,8 @@ def uninformative_smoothers(x: Representation, y: Representation, ridge: float) 
     """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
     with any ridge.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     n = x.n_samples
     if has_few_columns(x, y):

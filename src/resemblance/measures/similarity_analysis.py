@@ -124,7 +124,8 @@ def uninformative_dissimilarities(
     """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
     samples.
 
-    Returns the warning, or "".
+    Returns the warning that the value of the pair is fixed, or near the value of equal data,
+    whatever the data; "" otherwise.
     """
     if compare not in ("cosine", "whitened_cosine"):
         return ""

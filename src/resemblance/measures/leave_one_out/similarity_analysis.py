@@ -319,10 +319,12 @@ LEAVE_ONE_OUT_BINS = 128  # bins of the ranks
 
 
 def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.ndarray:
-    """Return, for each left-out sample, the sum over all pairs of the product c e, shape (n,).
+    """Return, for each left-out sample, the sum over all pairs p of the product c_p e_p, shape
+    (n,).
 
-    c and e are the numbers of pairs of the sample below a pair, in x and in y. c and e are replaced
-    by the means within bins of ranks, so the covariance of c and e within a bin is missing.
+    c_p and e_p are the numbers of pairs of the left-out sample that rank below p, in x and in y.
+    The function uses the means of c and e within bins of ranks, so the covariance of c and e within
+    a bin is missing.
     """
     (bins, c), (other_bins, e) = (_binned_ranks(v, kind) for v in (x, y))
     joint_bins = bins * np.int16(LEAVE_ONE_OUT_BINS) + other_bins  # below 2^14
@@ -334,8 +336,8 @@ def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.nd
 
 @cached("pairs", "n k")
 def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rank bin of every pair, (pairs,), and the mean of c per sample and bin, shape (n,
-    bins). c is the number of pairs of the sample below a pair."""
+    """Return the rank bin of every pair, (pairs,), and for every sample the mean over the pairs in
+    a bin of c, the number of pairs of the sample that rank below, shape (n, bins)."""
     n, place = x.shape[0], _doubled_average_ranks(x, kind).astype(np.int64)
     bins = ((place + 1) * LEAVE_ONE_OUT_BINS // (2 * len(place))).astype(np.int16)
     counts = np.bincount(bins, minlength=LEAVE_ONE_OUT_BINS)
