@@ -40,6 +40,7 @@ from ..data.representation import (
     without_gradient,
 )
 from ..intermediates.digits import check_digits
+from ..intermediates.grams import largest_share_bound
 from .claims import (
     SHAPE_INVARIANCES,
     AllPairs,
@@ -120,7 +121,8 @@ class Measure(DeclaredFunction):
             )
         measure = self.with_parameters(**parameters) if parameters else self
         x = as_argument(X, "X")
-        check_label_order(self.name, representation_title(x), x.order, **parameters)
+        if parameters:
+            check_label_order(self.name, representation_title(x), x.order, **parameters)
         y = x if Y is X else measure.in_order_of(x, as_argument(Y, "Y"))
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             with pair_cache(x, y):
@@ -188,8 +190,9 @@ class Measure(DeclaredFunction):
     def is_in_blocks(self, *representations: Representation) -> bool:
         """Return whether ``all_pairs``, not the plain function, computes pairs of the
         representations."""
-        if any(r.origin or records_gradient(r.source) for r in representations):
-            return False
+        for r in representations:
+            if r.origin or records_gradient(r.source):
+                return False
         if self.takes_blocks(representations[0].shape[0]):
             return True
         return bool(
@@ -227,7 +230,8 @@ class Measure(DeclaredFunction):
         by_variance = (
             self.family in VARIANCE_FAMILIES and "invertible_linear" not in self.invariant_to
         )
-        return single_pair_caveats(x, y, by_variance=by_variance)
+        shares = (largest_share_bound(x), largest_share_bound(y)) if by_variance else None
+        return single_pair_caveats(x, y, shares)
 
     @property
     def uninformative_when(self) -> str:
@@ -274,11 +278,12 @@ class Measure(DeclaredFunction):
         too few samples, for values that are not finite, and for different column names where the
         measure compares column with column.
         """
-        kinds = [array_library(r.source) for r in (x, y)]
-        if kinds[0] != kinds[1]:
-            raise ValueError(
-                f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them"
-            )
+        if type(x.source) is not type(y.source):
+            kinds = [array_library(r.source) for r in (x, y)]
+            if kinds[0] != kinds[1]:
+                raise ValueError(
+                    f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them"
+                )
         n, m = x.n_samples, y.n_samples
         if n != m:
             hint = row_count_hint(x.shape, y.shape)

@@ -423,13 +423,15 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
     sign of a wrong claim. Raises ``ValueError`` for anything but one number. ``entry``: the measure
     or statistic. ``precision``: "float64" or "float32".
     """
+    low, high = entry.range
+    if type(value) is np.float64 and low <= value <= high and math.isfinite(value):
+        return value
     check_one_number(entry, value)
     number = scalar(value)
     if math.isnan(number):
         raise UndefinedError(f"{entry} returned NaN (not a number) for these data")
     if math.isinf(number):
         raise UndefinedError(f"{entry}: the value overflows for these data; rescale them")
-    low, high = entry.range
     if is_outside_range(number, entry.range, RANGE_TOLERANCE[precision]):
         raise UndefinedError(
             f"{entry}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}"

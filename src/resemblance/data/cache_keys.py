@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def make_contiguous(value: Any) -> Any:
         return value if value.flags.forc else np.ascontiguousarray(value)
     if isinstance(value, tuple):
         parts = tuple(map(make_contiguous, value))
-        if all(a is b for a, b in zip(parts, value)):
+        if all(map(is_, parts, value)):
             return value
         return type(value)(*parts) if hasattr(value, "_fields") else parts
     return value

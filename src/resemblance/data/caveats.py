@@ -29,6 +29,7 @@ from .representation import (
 # Gaussian samples of one feature rarely exceed the limit.
 DOMINANT_PRODUCT = 2
 HALF_OF_VARIANCE = 0.5  # the share of a feature or a sample that causes a caveat
+UNREMARKABLE_SHARE = 0.25  # a smaller estimate or bound of a share rules the caveat out
 # With fewer than 10 features or samples, only a share of 0.9 causes a caveat
 MIN_ITEMS_FOR_HALF, MOST_OF_VARIANCE = 10, 0.9
 SAMPLES_PER_NAMED_COPY = 20  # one duplicate per 20 samples, on all sides, causes a caveat
@@ -102,25 +103,32 @@ def chance_caveats(
 
 
 def single_pair_caveats(
-    x: Representation, y: Representation, *, by_variance: bool
+    x: Representation, y: Representation, largest_shares: tuple[float, float] | None
 ) -> tuple[str, ...]:
     """Return the caveats of :func:`data_caveats` for a pair, at a few percent of the cost of a
     measure.
 
-    ``by_variance``: whether the measure weights features and samples by variance. Given
-    dissimilarities and streams are only checked for reordered columns. Only NumPy arrays are
-    checked for duplicate samples and for features and samples with half of the variance: a tensor
-    may be on an accelerator, and is not copied. Pass ``X.cpu().numpy()`` to check a tensor.
+    ``largest_shares``: upper bounds of the share of any feature or sample in the variance of x, and
+    of y; infinity without a known bound; None for a measure that does not weight features and
+    samples by variance. Given dissimilarities and streams are only checked for reordered columns.
+    Only NumPy arrays are checked for duplicate samples and for features and samples with half of
+    the variance: a tensor may be on an accelerator, and is not copied. Pass ``X.cpu().numpy()`` to
+    check a tensor.
     """
     pair = (x, y)
-    if any(r.origin or r.signed for r in pair):
+    if x.origin or x.signed or y.origin or y.signed:
         return reordered_column_caveats(pair)
     caveats = [*reordered_column_caveats(pair), *_square_matrix_caveats(pair)]
-    if all(isinstance(r.source, np.ndarray) for r in pair):
+    if isinstance(x.source, np.ndarray) and isinstance(y.source, np.ndarray):
         caveats += _copy_caveats(pair, None)
-        dominated = [r for r in pair if by_variance and _may_have_dominant_share(r)]
-        for texts in _dominance_caveats(dominated, [_variance_shares(r) for r in dominated]):
-            caveats += texts
+        dominated = [
+            r
+            for r, share in zip(pair, largest_shares or ())
+            if share >= UNREMARKABLE_SHARE and _may_have_dominant_share(r)
+        ]
+        if dominated:
+            for texts in _dominance_caveats(dominated, [_variance_shares(r) for r in dominated]):
+                caveats += texts
     return tuple(caveats)
 
 
@@ -348,7 +356,7 @@ def _may_have_equal_rows(source: np.ndarray) -> bool:
     """Return whether at least one row in 20 may be a duplicate, judged by three columns: rows with
     different values in a column are different."""
     n, d = source.shape
-    for column in {0, d // 2, d - 1}:
+    for column in (0, d // 2, d - 1):
         values = source[:, column].copy()
         values.sort()
         if SAMPLES_PER_NAMED_COPY * np.count_nonzero(values[1:] == values[:-1]) < n:
@@ -510,7 +518,7 @@ def _may_have_dominant_share(x: Representation) -> bool:
 
 def _has_small_parts(values: np.ndarray) -> bool:
     """Return whether every value is less than a quarter of the sum."""
-    return bool(np.maximum.reduce(values) < HALF_OF_VARIANCE / 2 * np.add.reduce(values))
+    return bool(np.maximum.reduce(values) < UNREMARKABLE_SHARE * np.add.reduce(values))
 
 
 def _half_variance_caveats(

@@ -207,6 +207,8 @@ def check_array_shape(title: str, array: Array, order: SampleOrder, features: Fe
         )
     if 0 in array.shape:
         raise ValueError(f"{title} is empty: shape {tuple(array.shape)}")
+    if order is None and features is None:
+        return
     labels = ("samples", "ids", order), ("features", "names of features", features)
     for (noun, label, names), length in zip(labels, array.shape):
         if names is None:

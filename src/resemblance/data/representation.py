@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
@@ -414,8 +414,12 @@ def _cached_function(
         if not isinstance(x.source, np.ndarray) and records_gradient(x.source):
             return function(x, *args, **parameters)
         key = make_key(*args, **parameters) if args or parameters else default_key
+        value: Any = x._cache.get(key, MISSING)  # most calls find a value, and need no lock
+        if value is not MISSING:
+            stored: T = value
+            return stored
         with x._lock:
-            value: Any = x._cache.get(key, MISSING)
+            value = x._cache.get(key, MISSING)
             if value is MISSING:
                 carried_value = x._carry and x._carry(
                     key, lambda y: cached_value(y, *args, **parameters)
@@ -428,6 +432,13 @@ def _cached_function(
 
     cached_value.make_key = make_key  # type: ignore[attr-defined]
     return cached_value
+
+
+def stored_value(x: Representation, function: Callable[..., T], *args: Any) -> T | None:
+    """Return the cached value of an intermediate, or None without a cached value; ``args`` are the
+    arguments of the intermediate."""
+    value: T | None = x._cache.get(function.make_key(*args))  # type: ignore[attr-defined]
+    return value
 
 
 def store_value(x: Representation, function: Callable[..., T], value: T, *args: Any) -> None:
@@ -458,20 +469,32 @@ _current_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, A
 )
 
 
-@contextmanager
-def pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
+def pair_cache(x: Representation, y: Representation) -> AbstractContextManager[dict[Hashable, Any]]:
     """Cache the intermediates shared by the measures of a pair inside the ``with`` block, and yield
     the cache. A nested block for the same pair shares the cache."""
-    current = _current_pair.get()
-    if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield current[2]  # a nested call by a measure shares the intermediates of the pair
-        return
+    cache = _cache_of_pair(x, y)
+    # A nested call by a measure shares the intermediates of the pair
+    return _new_pair_cache(x, y) if cache is None else nullcontext(cache)
+
+
+@contextmanager
+def _new_pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
     cache: dict[Hashable, Any] = {}
     token = _current_pair.set((x, y, cache))
     try:
         yield cache
     finally:
         _current_pair.reset(token)
+
+
+def _cache_of_pair(x: Representation, y: Representation) -> dict[Hashable, Any] | None:
+    """Return the cache of the current pair if the pair is x and y, in either order."""
+    current = _current_pair.get()
+    if current is None:
+        return None
+    first, second, cache = current
+    is_current = (x is first and y is second) or (x is second and y is first)
+    return cache if is_current else None
 
 
 def cached_pair(
@@ -498,7 +521,7 @@ def cached_pair(
             x: Representation, y: Representation, /, *args: P.args, **parameters: P.kwargs
         ) -> T:
             current = _current_pair.get()
-            if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
+            if current is None or _cache_of_pair(x, y) is None:
                 return function(x, y, *args, **parameters)
             first, second, cache = current
             key = make_key(*args, **parameters) if args or parameters else default_key
@@ -552,8 +575,9 @@ def needs_copy(x: Representation) -> bool:
 
 def is_large_array(x: Representation) -> bool:
     """Return whether, judged by the shape, blocks of rows should replace a copy of all values."""
-    is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
-    return is_plain and (math.prod(x.shape) >= MIN_LARGE_VALUES or _FORCED_LARGE.get())
+    n, d = x.shape
+    is_large = n * d >= MIN_LARGE_VALUES or _FORCED_LARGE.get()
+    return is_large and isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
 
 
 def force_large_arrays(large: bool) -> AbstractContextManager[None]:
@@ -568,7 +592,8 @@ def is_transient(x: Representation) -> bool:
 
     A cached copy would take as much memory as all other cached arrays together.
     """
-    return x._carry is None and math.prod(x.shape) >= MIN_LARGE_VALUES and needs_copy(x)
+    n, d = x.shape
+    return n * d >= MIN_LARGE_VALUES and x._carry is None and needs_copy(x)
 
 
 @cached("anew")

@@ -32,6 +32,7 @@ from ..base.arrays import (
 )
 from ..base.context_values import context_value
 from ..base.exceptions import UndefinedError
+from ..data.caveats import UNREMARKABLE_SHARE
 from ..data.representation import (
     Representation,
     cached,
@@ -39,11 +40,13 @@ from ..data.representation import (
     is_large_array,
     keep_while_small,
     representation_title,
+    stored_value,
 )
 from .distances import condensed_rdm, double_centered, full_matrix, upper_triangle
 from .far_rows import inlier_centered_points
 from .gram_products import has_large_gram, large_gram_products
 from .points import (
+    centered_scaled,
     cross_products,
     is_rotated,
     preshape,
@@ -164,8 +167,9 @@ def compares_gram_entries(x: Representation, y: Representation) -> bool:
     products costs O(n d e) per pair, plus a rotation when d > n. Samples of a stream have no
     entries.
     """
-    if any(r.origin or records_gradient(r.source) for r in (x, y)):
-        return False
+    for r in (x, y):
+        if r.origin or records_gradient(r.source):
+            return False
     return is_rotated(x) or is_rotated(y) or 3 * min(x.shape[1], y.shape[1]) >= x.shape[0]
 
 
@@ -268,10 +272,27 @@ def energy(x: Representation) -> Array:
         return frobenius_inner(gram, gram) ** 0.5
     points = preshape(x)
     n, d = points.shape
-    gram = (
-        x.xp.matrix_transpose(points) @ points if d < n else points @ x.xp.matrix_transpose(points)
-    )
+    gram = transpose_matrix(points) @ points if d < n else points @ transpose_matrix(points)
     return frobenius_inner(gram, gram) ** 0.5
+
+
+def largest_share_bound(x: Representation) -> float:
+    """Return an upper bound of the share of any feature or sample in the variance, from cached
+    intermediates; infinity without a known bound, and for other arrays than NumPy arrays.
+
+    The shares are the diagonals of the products PᵀP and PPᵀ of the centred points in unit size. The
+    Frobenius norm of both products is the energy.
+    """
+    if not isinstance(x.source, np.ndarray):
+        return math.inf
+    norm, scaled = stored_value(x, energy), stored_value(x, centered_scaled)
+    if norm is not None and norm < UNREMARKABLE_SHARE:
+        return float(norm)
+    if scaled is None:
+        return math.inf
+    features = np.einsum("ij,ij->j", scaled.points, scaled.points)
+    samples = np.vecdot(scaled.points, scaled.points)
+    return float(max(np.maximum.reduce(features), np.maximum.reduce(samples)))
 
 
 @cached("scalar")

@@ -54,8 +54,9 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
     if is_large_array(x):
         points = concatenate_blocks(_centered_row_blocks(x), np.empty(x.shape, dtype=x.dtype))
         return points, np.sum(_first_row_and_offset(x), axis=0)
-    first = detach(x.array[:1, :])
-    shifted = x.array - first
+    points = x.array
+    first = detach(points[:1, :])
+    shifted = points - first
     row = column_means(shifted)
     return apply_in_place(x.xp.subtract, shifted, row), (row + first)[0, :]
 
@@ -299,6 +300,8 @@ def column_norms(x: Representation) -> Array:
 
 
 def transpose_matrix(matrix: Array) -> Array:
+    if isinstance(matrix, np.ndarray):
+        return matrix.T
     return namespace(matrix).matrix_transpose(matrix)
 
 
