@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import pickle
 import time
+import weakref
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -261,3 +263,16 @@ def test_a_check_tells_what_to_declare():
     assert "invariant_to={'orthogonal', 'isotropic_scaling', 'translation'}" in distance
     assert "larger_is_more_similar=False, range=(0, 1)" in distance
     assert not [o for o in rs.check_measure(rs.cka) if o.claimed == "unknown"]
+
+
+def test_no_cache_keeps_a_function_after_its_last_use(pair):
+    def distance(X, Y, power: int = 1):
+        return float(np.linalg.norm(X - Y)) ** power
+
+    reference = weakref.ref(distance)
+    rs.compare(*pair, measures=distance, progress=False)
+    rs.evidence(*pair, measures=distance, progress=False)
+    assert rs.get_measure(distance) == rs.get_measure(distance)
+    del distance
+    gc.collect()
+    assert reference() is None

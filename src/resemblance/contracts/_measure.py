@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import lru_cache, partial, wraps
+from functools import partial, wraps
 from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..base.arrays import (
 )
 from ..base.exceptions import UndefinedError, UninformativeWarning
 from ..base.extras import EXTRA_OF_PACKAGE, require_package
+from ..base.function_cache import cached_by_function
 from ..base.rng import generator
 from ..base.text import check_choice
 from ..base.user_modules import find_definition, function_version, text_version
@@ -442,13 +443,12 @@ def takes_two_arrays(function: Callable[..., Any]) -> bool:
         return False
 
 
-@lru_cache(maxsize=256)  # so that the measures of one function are equal
 def undeclared_measure(function: Callable[..., Any]) -> Measure:
     """Return a plain function of two NumPy arrays, (n, d) and (n, e), as a measure without claims.
 
     The function receives copies of the arrays and returns a number; further parameters have
-    defaults. Random data decide whether larger values count as more similar. No symmetry, no range
-    and no invariance is assumed.
+    defaults. Random data decide, once for a function, whether larger values count as more similar.
+    No symmetry, no range and no invariance is assumed. The measures of one function are equal.
 
     Raises ``ValueError`` for a function that does not take two arrays, and for a function whose
     direction the random data do not show.
@@ -589,6 +589,7 @@ def _parameters_of_plain(function: Callable[..., Any]) -> list[inspect.Parameter
     return [*arrays, *(p.replace(kind=p.KEYWORD_ONLY) for p in rest)]
 
 
+@cached_by_function
 def _is_similarity(function: Callable[..., Any]) -> bool:
     """Return whether a plain function has a larger value for equal than for unrelated random
     arrays.

@@ -9,9 +9,9 @@ import math
 import sys
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import lru_cache, partial, wraps
+from functools import partial, wraps
 from numbers import Number
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
@@ -20,6 +20,7 @@ import numpy as np
 
 from ..base.arrays import EPSILONS, scalar
 from ..base.exceptions import UndefinedError
+from ..base.function_cache import cached_by_function
 from ..base.text import check_choice, did_you_mean, html_fact_table
 from ..base.user_modules import function_version, restore_function
 from ..data.representation import Representation, as_representation
@@ -46,7 +47,7 @@ COLUMN_INVARIANCES = {"permutation", "isotropic_scaling", "translation"}
 RANGE_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 CHANCE_KEY = "chance"  # the diagnostic with the mean over all permutations of the samples
 ACCEPTED_TYPES: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
-_type_hints = lru_cache(maxsize=256)(typing.get_type_hints)  # slow even for few parameters
+_type_hints = cached_by_function(typing.get_type_hints)  # slow even for few parameters
 Claim = TypeVar("Claim")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -165,10 +166,10 @@ class DeclaredFunction(ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeclaredFunction) or type(other) is not type(self):
             return False
-        return (other.function, other.spec) == (self.function, self.spec)
+        return (written_function(other), other.spec) == (written_function(self), self.spec)
 
     def __hash__(self) -> int:
-        return hash((self.function, self.spec))
+        return hash((written_function(self), self.spec))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Return the arguments for unpickling: module, name, parameters and, for a user's file, the
@@ -179,7 +180,7 @@ class DeclaredFunction(ABC):
         module = sys.modules[self.function.__module__]
         definition = getattr(module, self.name, None)
         # The plain function itself, which may be compiled or decorated and so have a `__wrapped__`
-        plain = None if self.is_declared else vars(self.function)["__wrapped__"]
+        plain = None if self.is_declared else written_function(self)
         if not isinstance(definition, type(self)) and (plain is None or definition is not plain):
             remedy = f"define it at the top level of a module, as {self.name}"
             if "<lambda>" in self.name:
@@ -261,6 +262,15 @@ class DeclaredFunction(ABC):
 # ------------------------------------------------------------------------------------------- claims
 
 
+def written_function(entry: DeclaredFunction) -> Callable[..., Any]:
+    """Return the function as written: for a measure of a plain function, the function of two NumPy
+    arrays, not the function of two representations that calls the plain function."""
+    function: Callable[..., Any] = (
+        entry.function if entry.is_declared else vars(entry.function)["__wrapped__"]
+    )
+    return function
+
+
 def implied_invariances(invariances: Set[str]) -> frozenset[str]:
     """Return a set of invariances with all implied invariances: affine implies invertible linear
     and translation, invertible linear implies orthogonal, and so on.
@@ -320,14 +330,11 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
 def bind_known(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
     """Return ``function`` with the parameters in its signature fixed to ``values``, by name; other
     values are ignored, unless the function has ``**keywords``."""
-    parameter_names = (
-        _parameter_names if isinstance(function, Hashable) else _parameter_names.__wrapped__
-    )
-    names, takes_all = parameter_names(function)
+    names, takes_all = _parameter_names(function)
     return partial(function, **{k: v for k, v in values.items() if takes_all or k in names})
 
 
-@lru_cache(maxsize=1024)
+@cached_by_function
 def _parameter_names(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
     """Return the parameter names of a function, and whether the function has ``**keywords``."""
     parameters = inspect.signature(function).parameters

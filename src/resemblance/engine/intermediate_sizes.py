@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..base.function_cache import cached_by_function
 from ..base.rng import generator
 from ..contracts._measure import Measure
+from ..contracts.claims import written_function
 from ..data.representation import MIN_LARGE_VALUES, Representation, force_large_arrays, pair_cache
 from ..intermediates.rectangles import MAX_STORED_SAMPLES, force_blockwise
 
@@ -69,13 +71,20 @@ def _group_with_bytes(
     return tuple(measures), sum(sizes.values())
 
 
-@lru_cache(maxsize=64)
 def representation_cache_bytes(
     measures: tuple[Measure, ...], n: int, d: int, copied: bool = True
 ) -> int:
     """Return the bytes of the intermediates of measures for an (n, d) representation, shared
     intermediates counted once. ``copied``: whether the array is copied into another precision or
     layout."""
+    # A cache would keep plain functions alive
+    are_declared = all(m.is_declared for m in measures)
+    count_bytes = _representation_cache_bytes
+    return (count_bytes if are_declared else count_bytes.__wrapped__)(measures, n, d, copied)
+
+
+@lru_cache(maxsize=64)
+def _representation_cache_bytes(measures: tuple[Measure, ...], n: int, d: int, copied: bool) -> int:
     return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
         1
     ]
@@ -178,10 +187,21 @@ def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
     as for shape (n, d); None if the measure raises an exception."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
     is_large = n > MAX_STORED_SAMPLES, n * d >= MIN_LARGE_VALUES
-    return _run_probe(measure, width, measure.takes_blocks(n), *is_large)
+    code_path = width, measure.takes_blocks(n), *is_large
+    probes = _probes_of_function(written_function(measure))
+    key = measure.spec, *code_path
+    if key not in probes:
+        probes[key] = _run_probe(measure, *code_path)
+    return probes[key]
 
 
-@lru_cache(maxsize=256)
+@cached_by_function
+def _probes_of_function(function: Callable[..., Any]) -> dict[Hashable, ProbeShapes | None]:
+    """Return the probes of the measures of a function that ran before, by specification and code
+    path; an empty dictionary at first."""
+    return {}
+
+
 def _run_probe(
     measure: Measure, width: ProbeWidth, in_blocks: bool, large: bool, large_array: bool
 ) -> ProbeShapes | None:

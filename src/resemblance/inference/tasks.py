@@ -289,11 +289,16 @@ class SubsampleJob:
                 yield (x, y, position[c.measure]), (float(c.values[entry]), reason)
 
 
-@lru_cache(maxsize=64)
 def _without_diagnostics(measure: Measure) -> Measure:
     """Return a copy of the measure with the same scores, but without diagnostics, chance level and
     uninformative values."""
-    return replace(measure, chance=None, uninformative=None, diagnostics=no_diagnostics)
+    key = "without diagnostics"
+    if key not in vars(measure):
+        vars(measure)[key] = replace(
+            measure, chance=None, uninformative=None, diagnostics=no_diagnostics
+        )
+    kept: Measure = vars(measure)[key]
+    return kept
 
 
 def _value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:
