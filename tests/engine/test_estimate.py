@@ -15,6 +15,7 @@ from resemblance.base.formatting import format_duration
 from resemblance.base.progress import format_time_left
 from resemblance.bench.resi import evaluate
 from resemblance.engine import estimate
+from resemblance.intermediates.rectangles import force_blockwise
 
 START = 1000.0  # seconds that only the first pair takes: imports
 
@@ -69,6 +70,14 @@ def test_work_takes_the_seconds_of_its_representations_and_pairs(clock, capsys, 
     rs.compare(*sides, measures=timed(clock, **laws))
     line = f"comparing: {pairs} pairs take about {format_duration(seconds)}\n"
     assert capsys.readouterr().err == line
+
+
+def test_the_estimate_names_the_measures_that_it_leaves_out(clock, capsys):
+    measures = [timed(clock, **CONSTANT), "cka[estimator=debiased]"]
+    with force_blockwise(True):
+        rs.compare(made(20, (8,)), measures=measures)
+    ending = "; the estimate leaves out the joint pass of cka[estimator=debiased]\n"
+    assert capsys.readouterr().err.endswith(ending)
 
 
 def test_short_work_is_not_announced(clock, capsys):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.formatting import format_duration
+from ..base.formatting import format_duration, join_words
 from ..comparison.scores import ScoreBatch
 from ..contracts._measure import Measure, batchable_measures
 from ..data.representation import data_key
@@ -99,7 +99,8 @@ class TimeEstimate:
     """The tasks that time the first pairs of comparisons, and the estimated seconds of all pairs.
 
     ``tasks`` are blocks that run before all other blocks, pair by pair. The constructor removes the
-    timed pairs from the plans.
+    timed pairs from the plans. ``untimed`` names the measures that compute all pairs in one pass
+    over the samples: the time of a pair tells nothing about the time of the pass.
     """
 
     def __init__(self, plans: Sequence[ComparisonPlan], workers: int):
@@ -113,6 +114,12 @@ class TimeEstimate:
             for m in plan.measures
             if plan.missing[m.spec].any() and not plan.computes_jointly(m)
         ]
+        self.untimed = {
+            m.spec: None
+            for plan in plans
+            for m in plan.measures
+            if plan.missing[m.spec].any() and plan.computes_jointly(m)
+        }
         pairs = Counter[tuple[str, int]]()
         for share in self.shares:
             pairs[share.sizes[0][:2]] += int(share.pairs.sum())
@@ -237,6 +244,8 @@ class TimeEstimate:
         )
         workers = f" on {self.workers} workers" if self.workers > 1 else ""
         ending = f", above all {costs}" if len(seconds) > 1 else ""
+        if self.untimed:
+            ending += f"; the estimate leaves out the joint pass of {join_words(self.untimed)}"
         return f"{values:,} pairs take about {format_duration(total)}{workers}{ending}"
 
 
