@@ -288,3 +288,15 @@ def test_two_forms_of_one_measure_are_told_apart(tmp_path):
     assert [line.partition(":")[0] for line in spoken(evidence)[1:]] == labels
     page = write_page(evidence, tmp_path / "page.html").read_text(encoding="utf-8")
     assert all(f">{name}</" in page for name in ("CKA", measures[1], "RSA"))
+
+
+def test_names_of_measures_tell_the_number_of_given_folds_and_no_hash():
+    x, y = np.random.default_rng(0).standard_normal((2, 30, 4))
+    rows, regression = np.arange(30), rs.get_measure("linear_regression")
+    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+    measures = [regression.with_parameters(held_out=f) for f in (folds, folds[:2], folds[1:])]
+    evidence = rs.evidence(x, y, measures=measures, progress=False)
+    for text in (str(evidence), evidence.comparison.summary()):
+        for words in ("3 given folds] ", "2 given folds] (1 of 2)", "2 given folds] (2 of 2)"):
+            assert f"linear_regression[held_out={words}" in text
+        assert "<" not in text

@@ -20,6 +20,8 @@ from .formatting import count_with_noun, format_range, list_names
 if TYPE_CHECKING:
     import numpy as np
 
+# A tuple of values in a specification: see `short_repr` of the contracts
+HASHED_VALUES = re.compile(r"(?P<name>\w+)=<(?P<count>\d+) values [0-9a-f]+>")
 SYNONYMS = {  # names used elsewhere in the field, mapped to names of this package
     "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
     "scaling": "isotropic_scaling",
@@ -90,6 +92,23 @@ def closest_name(name: str, names: Sequence[str]) -> str:
     anagrams = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
     matches = anagrams or difflib.get_close_matches(name, names, n=1)
     return matches[0] if matches else ""
+
+
+def plain_specification(spec: str, specs: Sequence[str] = ()) -> str:
+    """Return the specification of a measure for a reader, with the number of given folds or values
+    instead of a hash of the values.
+
+    ``specs``: all specifications that the reader sees together. A number tells two measures apart
+    that differ in the hash alone.
+    """
+    text = HASHED_VALUES.sub(_describe_hashed_values, spec)
+    twins = [other for other in specs if HASHED_VALUES.sub(_describe_hashed_values, other) == text]
+    return text if len(twins) < 2 else f"{text} ({twins.index(spec) + 1} of {len(twins)})"
+
+
+def _describe_hashed_values(match: re.Match[str]) -> str:
+    noun = "folds" if match["name"] == "held_out" else "values"
+    return f"{match['name']}={match['count']} given {noun}"
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
@@ -173,6 +192,7 @@ def _summary_rows(comparison: Any) -> Iterator[SummaryRow]:
     import numpy as np
 
     notes = diagnostic_notes(comparison)
+    specs = [m.spec for m in comparison.measures]
     for m in comparison.measures:
         matrix = comparison.values[m.spec]
         values = snap_to_bounds(matrix[~np.isnan(matrix)], m)
@@ -181,7 +201,8 @@ def _summary_rows(comparison: Any) -> Iterator[SummaryRow]:
         failures = matrix.size - values.size
         failed = f"{failures} of {matrix.size} failed" if failures else ""
         note = ", ".join(text for text in (failed, notes.get(m.spec)) if text)
-        yield SummaryRow(m.spec, m.label, low, high, note, f"{comparison.seconds[m.spec]:.2f}")
+        name = plain_specification(m.spec, specs)
+        yield SummaryRow(name, m.label, low, high, note, f"{comparison.seconds[m.spec]:.2f}")
 
 
 def summary_text(comparison: Any) -> str:
@@ -190,8 +211,9 @@ def summary_text(comparison: Any) -> str:
     count = count_with_noun(len(comparison.measures), "measure")
     lines = [f"Comparison of {_format_comparison_size(comparison)} by {count}"]
     lines += [f"  {caveat}" for caveat in comparison.caveats]
-    width = max((len(m.spec) for m in comparison.measures), default=0)
-    for row in _summary_rows(comparison):
+    rows = list(_summary_rows(comparison))
+    width = max((len(row.measure) for row in rows), default=0)
+    for row in rows:
         span = f"{row.smallest:>10} .. {row.largest:<10}"
         lines.append(f"  {row.measure:<{width}}  {span}  {row.notes}".rstrip())
     return "\n".join(lines)

@@ -16,10 +16,16 @@ import numpy as np
 from ..base.extras import import_optional
 from ..base.rendering import thumbnail
 from ..base.results import MappingResult, saved_document, warn_of_suffix
-from ..base.text import diagnostic_notes, did_you_mean, summary_html, summary_text
+from ..base.text import (
+    diagnostic_notes,
+    did_you_mean,
+    plain_specification,
+    summary_html,
+    summary_text,
+)
 from ..catalogue import parse_parameters
 from ..contracts._measure import LAMBDA_REMEDY, Measure
-from ..contracts.claims import CHANCE_KEY
+from ..contracts.claims import CHANCE_KEY, short_repr
 from ..data.representation import representation_title
 from .populations import (
     GROUP_TEST_PERMUTATIONS,
@@ -52,7 +58,10 @@ class MeasureInfo(NamedTuple):
     @property
     def title(self) -> str:
         """The label with the parameters: "CKA (debiased)"."""
-        words = [v if isinstance(v, str) else f"{k}={v}" for k, v in self.parameters.items()]
+        words = [
+            v if isinstance(v, str) else plain_specification(f"{k}={short_repr(v)}")
+            for k, v in self.parameters.items()
+        ]
         return f"{self.label} ({', '.join(words)})" if words else self.label
 
 
@@ -463,10 +472,16 @@ def most_similar(info: MeasureInfo) -> float:
 
 
 def unique_measure_title(comparison: Comparison, info: MeasureInfo) -> str:
-    """Return the title of a measure, or the specification if another measure of the comparison has
-    the same title."""
+    """Return the title of a measure, or the specification for a reader if another measure of the
+    comparison has the same title."""
     titles = [m.title for m in comparison.measures]
-    return info.title if titles.count(info.title) == 1 else info.spec
+    return info.title if titles.count(info.title) == 1 else unique_specification(comparison, info)
+
+
+def unique_specification(comparison: Comparison, info: MeasureInfo) -> str:
+    """Return the specification of a measure for a reader, without hashes, and different for every
+    measure of the comparison."""
+    return plain_specification(info.spec, [m.spec for m in comparison.measures])
 
 
 def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:

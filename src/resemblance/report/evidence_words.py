@@ -21,7 +21,7 @@ from ..base.formatting import (
 from ..base.rendering import thumbnail
 from ..base.text import DISPLAY_ROUNDING, diagnostic_notes, html_table, snap_to_bounds
 from ..comparison.arrangements import is_between_models
-from ..comparison.comparison import MeasureInfo, unique_measure_title
+from ..comparison.comparison import MeasureInfo, unique_measure_title, unique_specification
 from ..contracts.claims import CHANCE_KEY
 from ..inference.nulls import (
     EXACT_MOMENTS,
@@ -490,7 +490,7 @@ def _evidence_table_rows(
         )
         rows.append(
             (
-                info.spec,
+                unique_specification(evidence.comparison, info),
                 *places,
                 *format_evidence_scores(pair),
                 format_pvalue(p, pair.how),
@@ -513,7 +513,8 @@ def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str
     share = f"{result.beyond} of {n_tested}{result.where} ≤ {ALPHA:g}" if n_tested else "not tested"
     widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=0.0)
     interval = f"± {format_two_decimals(widest / 2)} or less" if widest else ""
-    return spec, value, interval, chance, above, share, how
+    name = unique_specification(evidence.comparison, result.info)
+    return name, value, interval, chance, above, share, how
 
 
 def _format_value_span(values: Sequence[float]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.formatting import count_with_noun, format_number, with_minus_signs
 from ..base.text import diagnostic_notes, snap_to_bounds
-from ..comparison.comparison import Comparison, MeasureInfo
+from ..comparison.comparison import Comparison, MeasureInfo, unique_specification
 from ..contracts.claims import CHANCE_KEY
 from ..inference.result import Evidence
 from ..sections.claims import (
@@ -198,7 +198,7 @@ def _matrix_title(comparison: Comparison, info: MeasureInfo) -> str:
     reading = (
         f"{similarity_direction(info)} is more similar{f'; chance {chance}' if chance else ''}"
     )
-    return f"{info.label}  {info.spec}  ({reading})"
+    return f"{info.label}  {unique_specification(comparison, info)}  ({reading})"
 
 
 def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:

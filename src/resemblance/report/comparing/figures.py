@@ -22,7 +22,13 @@ from resemblance.comparison.arrangements import (
     linkage_tree,
     plane_embedding,
 )
-from resemblance.comparison.comparison import Comparison, MeasureInfo, most_similar
+from resemblance.comparison.comparison import (
+    Comparison,
+    MeasureInfo,
+    chance_matrix,
+    most_similar,
+    unique_specification,
+)
 from resemblance.inference.result import Evidence, scores_above_chance
 from resemblance.sections.figures import (
     Chart,
@@ -458,8 +464,8 @@ def measure_heat_map(
         is_diverging=ends[0] < 0 < ends[1],
         is_reversed=not info.larger_is_more_similar,
         titles=map_titles(comparison.rows, comparison.columns, reasons),
-        subtitle=info.spec if info.spec != info.label else "",
-        chance=map_entries(chance_levels(comparison, info, evidence)) if chance else (),
+        subtitle=unique_specification(comparison, info) if info.spec != info.label else "",
+        chance=map_entries(chance_matrix(comparison, info.spec)) if chance else (),
     )
 
 

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 
 from resemblance.base.text import snap_to_bounds
-from resemblance.comparison.comparison import Comparison, MeasureInfo, unique_measure_title
+from resemblance.comparison.comparison import (
+    Comparison,
+    MeasureInfo,
+    unique_measure_title,
+    unique_specification,
+)
 from resemblance.inference.nulls import format_pvalue
 from resemblance.inference.result import Evidence
 from resemblance.sections.sections import Section, Sign, Table, TableEntry
@@ -109,7 +114,7 @@ def measures_table(comparison: Comparison, evidence: Evidence | None = None) -> 
             )
         chance = format_chance_range(comparison, info, evidence) or None
         seconds = round_to_figures(comparison.seconds[info.spec], 3)
-        facts = (*_measure_facts(info), *numbers, chance, *map(" · ".join, ends))
+        facts = (*_measure_facts(comparison, info), *numbers, chance, *map(" · ".join, ends))
         rows.append((*facts, seconds, failed or None))
     return Table(
         "all",
@@ -142,7 +147,9 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
         ]
         chance = format_chance_range(comparison, info) or None
         seconds = round_to_figures(comparison.seconds[info.spec], 3)
-        rows.append((*_measure_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
+        rows.append(
+            (*_measure_facts(comparison, info), *scores, chance, seconds, reasons.get(info.spec))
+        )
     brief_columns = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
     whole = Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief_columns)
     return whole.without_empty_columns("chance", "why not")
@@ -153,9 +160,9 @@ def similarity_direction(info: MeasureInfo) -> str:
     return "larger" if info.larger_is_more_similar else "smaller"
 
 
-def _measure_facts(info: MeasureInfo) -> tuple[TableEntry, ...]:
-    family = info.family.replace("_", " ")
-    return (info.spec, info.label, family, similarity_direction(info), format_range(*info.range, 4))
+def _measure_facts(comparison: Comparison, info: MeasureInfo) -> tuple[TableEntry, ...]:
+    spec, family = unique_specification(comparison, info), info.family.replace("_", " ")
+    return (spec, info.label, family, similarity_direction(info), format_range(*info.range, 4))
 
 
 def failures_table(comparison: Comparison) -> Table:
@@ -304,7 +311,7 @@ def overview_table(evidence: Evidence, results: Sequence[MeasureResult]) -> Tabl
 
 def _overview_row(evidence: Evidence, result: MeasureResult) -> tuple[TableEntry, ...]:
     tested_pairs = result.tested
-    start = result.info.spec, result.info.label
+    start = unique_specification(evidence.comparison, result.info), result.info.label
     if not tested_pairs:
         return (*start, "not tested", *[None] * 6)
     best = furthest_above_chance(evidence, result)
