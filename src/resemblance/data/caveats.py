@@ -39,9 +39,9 @@ SAME_DATA_TOLERANCE = 1e-6  # relative to the largest number: above float32 roun
 ZERO_DIAGONAL_TOLERANCE = 1e-3  # relative to the largest entry
 # Rows with at most this many distinct integers encode classes or ratings
 MAX_CODE_LEVELS = 10
-# A block of rows contains at most this many numbers; a subsample of rows, also at most 128 rows
+# A block of rows contains at most this many numbers
 MAX_NUMBERS_TO_COPY = 2**18
-DOMINANCE_SAMPLE_ROWS = 128
+MIN_SHARE_OF_VARIANCE = 0.1  # of the variance in the sum of squares, for accurate differences
 DISSIMILARITY_CAVEAT = (
     "{name} is {n} x {n}, symmetric, zeros on the diagonal: a matrix of "
     "dissimilarities in place of features? Pass the features, or rs.from_dissimilarities(D) to rsa"
@@ -63,9 +63,8 @@ def data_caveats(
     features and samples with half of the variance. ``copies``: whether to report duplicate samples;
     a report that counts duplicates itself passes False.
     """
-    features, samples = _dominance_caveats(
-        representations, [_variance_shares(r) for r in representations]
-    )
+    suspects = [r for r in representations if _may_have_dominant_share(r)]
+    features, samples = _dominance_caveats(suspects, [_variance_shares(r) for r in suspects])
     return (
         *reordered_column_caveats(representations),
         *(_copy_caveats(representations, None) if copies else ()),
@@ -505,20 +504,17 @@ def _may_have_dominant_share(x: Representation) -> bool:
     """Return whether a feature or a sample may have half of the variance, judged by a subsample of
     rows and by the distances from the subsample's mean."""
     source = _numpy_array(x)
-    count = max(4, min(DOMINANCE_SAMPLE_ROWS, MAX_NUMBERS_TO_COPY // source.shape[1]))
-    sample_rows = source[:: -(-len(source) // count)] * 1.0
+    if source.dtype not in (np.float32, np.float64):
+        return True
+    n = len(source)
     with np.errstate(all="ignore"):
-        mean = np.add.reduce(sample_rows) / len(sample_rows)
-        deviations = sample_rows - mean
-        features = np.einsum("ij,ij->j", deviations, deviations)
-        points = source if source.dtype.kind == "f" else source * 1.0
-        squares = np.vecdot(points, points) - points @ (2 * mean) + mean @ mean
-        return not (_has_small_parts(features) and _has_small_parts(squares))
-
-
-def _has_small_parts(values: np.ndarray) -> bool:
-    """Return whether every value is less than a quarter of the sum."""
-    return bool(np.maximum.reduce(values) < UNREMARKABLE_SHARE * np.add.reduce(values))
+        mean, lengths = np.add.reduce(source) / n, np.vecdot(source, source)
+        features = np.einsum("ij,ij->j", source, source) - n * mean * mean
+        samples = lengths - source @ (2 * mean) + mean @ mean
+        total, largest = np.add.reduce(features), np.maximum.reduce(samples)
+        is_accurate = total > MIN_SHARE_OF_VARIANCE * np.add.reduce(lengths)
+        largest = max(largest, np.maximum.reduce(features))
+        return not (is_accurate and largest < UNREMARKABLE_SHARE * total)
 
 
 def _half_variance_caveats(
