@@ -4,13 +4,14 @@ positions."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .batches import MASK_ENTRIES, Batch
 
 LayerCall = tuple[str, int]  # name of a layer, number of the call
+ChannelAxis = Literal["second", "last", "unknown"]
 # Attributes of modules with channels on axis 1
 CHANNEL_ATTRIBUTES = ("out_channels", "num_features")
 FEATURE_ATTRIBUTES = (
@@ -43,6 +44,20 @@ class SampleAxes:
         self.guessed: set[LayerCall] = set()
         self.is_first = True  # until the end of the second run
         self.is_other = False  # whether the second run changed an axis
+        self._channels: dict[tuple[str, tuple[int, ...]], ChannelAxis] = {}
+
+    def channel_axis(
+        self, model: Any, layer: str, module: Any, shape: Sequence[int]
+    ) -> ChannelAxis:
+        """Say whether an output (samples, a, b) of a layer has channels on the second axis, from
+        the parts of the module and of the model. Later batches of the same shape use the answer,
+        because a model has many parts."""
+        key = layer, tuple(shape[1:])
+        if key not in self._channels:
+            is_sure = has_channels_second(module, shape)
+            is_possible = not is_sure and may_have_channels_second(model, module, shape)
+            self._channels[key] = "second" if is_sure else "unknown" if is_possible else "last"
+        return self._channels[key]
 
     def axis(self, call: LayerCall, module: Any, shape: Sequence[int], samples: int) -> int | None:
         """Return the sample axis of a layer output, 0 or 1; None if the output has no sample axis.

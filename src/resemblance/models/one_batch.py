@@ -12,13 +12,7 @@ import numpy as np
 from ..base.formatting import list_names
 from ..base.text import check_choice
 from ..data.layouts import count_zero_padded, pool_maps, pool_tokens
-from .axes import (
-    AxisError,
-    SampleAxes,
-    has_channels_second,
-    may_have_channels_second,
-    token_mask_of_layer,
-)
+from .axes import AxisError, SampleAxes, token_mask_of_layer
 from .batches import Batch
 from .modules import pooling_of_call
 from .wrappers import run_uncompiled
@@ -186,10 +180,11 @@ class _LayerReader:
         mask, shape = None, tuple(values.shape)
         if values.ndim == 3 and pooling != "flatten":
             is_after = type(module).__module__ in ELEMENTWISE_MODULES and shape in self.lines
-            if has_channels_second(module, shape) or is_after:
+            channel_axis = self.axes.channel_axis(self.model, layer, module, shape)
+            if channel_axis == "second" or is_after:
                 self.lines.add(shape)
                 values = values.swapaxes(1, 2)
-            elif may_have_channels_second(self.model, module, shape):
+            elif channel_axis == "unknown":
                 self.notes["lines"] = (
                     f"its layer {layer!r} returns {shape}, read as (samples, tokens, features); a "
                     "one-dimensional convolution returns (samples, channels, length), and "
