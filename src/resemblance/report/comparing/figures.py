@@ -25,7 +25,6 @@ from resemblance.comparison.arrangements import (
 from resemblance.comparison.comparison import (
     Comparison,
     MeasureInfo,
-    chance_matrix,
     most_similar,
     unique_specification,
 )
@@ -465,7 +464,7 @@ def measure_heat_map(
         is_reversed=not info.larger_is_more_similar,
         titles=map_titles(comparison.rows, comparison.columns, reasons),
         subtitle=unique_specification(comparison, info) if info.spec != info.label else "",
-        chance=map_entries(chance_matrix(comparison, info.spec)) if chance else (),
+        chance=map_entries(chance_levels(comparison, info, evidence)) if chance else (),
     )
 
 
