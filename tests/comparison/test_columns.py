@@ -6,7 +6,6 @@ import tracemalloc
 import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
 from types import SimpleNamespace
@@ -22,12 +21,10 @@ from resemblance.comparison.scores import (
     NO_MEMORY_REASON,
     ScoreBatch,
     ScoreMatrix,
-    coalesce_batches,
 )
 from resemblance.comparison.store import ScoreFile
 from resemblance.engine.inputs import ComparisonInputs
 from resemblance.engine.plan import ComparisonPlan
-from resemblance.inference.job_results import MeasuredPair, NullDistribution, result_from_file
 from resemblance.report.comparing.stats import failure_groups
 
 DATA = ("a", "b", "c")
@@ -50,68 +47,6 @@ def many() -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def compared(many):
     return rs.compare(many, measures=["cka", "procrustes"], progress=False)
-
-
-def test_a_symmetric_matrix_has_each_score_twice():
-    matrix = ScoreMatrix("m", 1, True, DATA, DATA)
-    matrix.put(column([1, 2, 3], numbers={"n": np.array([np.nan, 5.0, 6.0])}, caveats={1: "few"}))
-    assert np.array_equal(matrix.values, [[1, 2, np.nan], [2, 3, np.nan], [np.nan] * 3], True)
-    assert matrix.numbers["n"][0, 1] == matrix.numbers["n"][1, 0] == 5
-    assert np.isnan(matrix.numbers["n"][0, 0])
-    assert matrix.caveats == {(0, 1): "few", (1, 0): "few"}
-    assert matrix.seconds == 3.0
-    one_way = ScoreMatrix("m", 1, False, DATA, DATA)
-    one_way.put(column([1, 2, 3]))
-    assert np.isnan(one_way.values[1, 0])
-
-
-def test_a_matrix_takes_only_what_is_about_its_data():
-    matrix = ScoreMatrix("m", 1, True, ["b"], ["a", "x"])
-    matrix.put(column([1, 2, 3]))
-    assert np.array_equal(matrix.values, [[2, np.nan]], True)
-    assert matrix.seconds == pytest.approx(1.0)
-
-
-def test_the_first_value_stays_and_a_lack_of_memory_is_no_last_word():
-    matrix = ScoreMatrix("m", 1, True, DATA, DATA)
-    matrix.put(column([np.nan, np.nan, 3], reasons={0: "constant", 1: f"{NO_MEMORY_REASON} for m"}))
-    assert matrix.missing()[0].tolist() == [False, True, True]
-    matrix.put(column([7, 8, 9]))
-    assert np.isnan(matrix.values[0, 0])
-    assert matrix.reasons == {(0, 0): "constant"}
-    assert (matrix.values[0, 1], matrix.values[1, 0], matrix.values[1, 1]) == (8, 8, 3)
-
-
-def test_columns_of_few_entries_are_joined():
-    first = column(
-        [1, np.nan, 3], reasons={1: f"{NO_MEMORY_REASON} for m"}, numbers={"n": np.arange(3.0)}
-    )
-    second = column([8, 2, 9], caveats={1: "few"})._replace(data=("b", "a", "c"))
-    other = column([0, 0, 0])._replace(measure="other")
-    whole, another = coalesce_batches([first, second, other])
-    assert another is other
-    assert whole.seconds == 6.0
-    apart, together = (ScoreMatrix("m", 1, True, DATA, DATA) for _ in range(2))
-    for part in (first, second):
-        apart.put(part)
-    together.put(whole)
-    for matrix in (apart, together):
-        assert matrix.values[:2, :2].tolist() == [[1, 2], [2, 3]]
-        assert matrix.numbers["n"][1, 1] == 2.0
-        assert matrix.caveats == {(1, 0): "few", (0, 1): "few"}
-        assert not matrix.reasons
-
-
-def test_a_matrix_yields_each_pair_once_and_what_another_lacks():
-    matrix = ScoreMatrix("m", 1, True, DATA, DATA)
-    matrix.put(column([1, np.nan, 3], reasons={1: "no"}, numbers={"n": np.arange(3.0)}))
-    (whole,) = matrix.columns_without()
-    assert (whole.size, whole.reasons, whole.seconds) == (3, {1: "no"}, 3.0)
-    again = matrix.emptied()
-    again.put(whole)
-    assert np.array_equal(again.values, matrix.values, equal_nan=True)
-    assert again.reasons == matrix.reasons
-    assert not list(matrix.columns_without(again))
 
 
 def test_large_matrices_are_in_files_that_nobody_sees(monkeypatch, tmp_path):
@@ -156,19 +91,6 @@ def test_a_tile_is_one_row_and_comes_back(many, compared, tmp_path):
     assert again.seconds == pytest.approx(back.seconds)
 
 
-def test_a_tile_in_a_file_is_not_computed_again(many, compared, tmp_path):
-    path, seen = tmp_path / "run.db", []
-    some = dict(list(many.items())[:35])
-    rs.compare(some, measures="cka", save=path, progress=False)
-    with ScoreFile(path) as file:
-        before = file.count()
-    assert before == 35 * 36 // 2
-    found = rs.compare(many, measures="cka", save=path, progress=lambda *done: seen.append(done))
-    distinct = len(many) - 1  # two have the same data
-    assert seen[-1] == (distinct * (distinct + 1) // 2 - before,) * 2
-    assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
-
-
 @pytest.mark.parametrize(
     "executor",
     [
@@ -189,43 +111,6 @@ def test_workers_write_a_tile_once_and_leave_one_file(executor, many, compared, 
     with ScoreFile(path, read_only=True) as file:
         assert any(column.size >= MAX_COALESCED_SCORES for column in file.columns())
         assert file.count() == distinct * (distinct + 1) // 2
-
-
-def test_a_column_comes_back_from_a_file(tmp_path, subtests):
-    rng = np.random.default_rng(1)
-    data = tuple(f"d{i}" for i in range(40))
-    pairs = np.array([(i, j) for i in range(40) for j in range(i, 40)], np.int32)
-    for entries in (3, MAX_COALESCED_SCORES + 5):
-        values = rng.random(entries)
-        values[1] = np.nan
-        numbers = {"recall": np.where(np.arange(entries) == 2, np.nan, 0.5)}
-        words = {1: "constant"}, numbers, {0: "few"}
-        whole = ScoreBatch("m", 2, data, *pairs[:entries].T, values, 1.5, *words)
-        draws = NullDistribution(
-            pair=MeasuredPair("m", 2, "d0", "d1"),
-            design="free",
-            start=20,
-            values=rng.random(7),
-            note="few",
-        )
-        path = tmp_path / f"{entries}.db"
-        with ScoreFile(path) as file:
-            file.put([whole, draws])
-        with subtests.test(str(entries)), ScoreFile(path, read_only=True) as file:
-            (back,), (kept,) = file.columns(data), map(result_from_file, file.results(data))
-            assert not list(file.results(["d0", "elsewhere"]))
-            assert not list(file.columns(["elsewhere"]))
-            assert file.count() == entries
-            assert file.count(self_pairs=True) == np.sum(whole.x == whole.y)
-            assert [[whole.data[k] for k in of] for of in (whole.x, whole.y)] == [
-                [back.data[k] for k in of] for of in (back.x, back.y)
-            ]
-            assert np.array_equal(whole.values, back.values, equal_nan=True)
-            assert whole.seconds == back.seconds
-            assert replace(kept, values=draws.values) == draws
-            assert np.array_equal(kept.values, draws.values)
-            assert np.array_equal(back.numbers["recall"], numbers["recall"], equal_nan=True)
-            assert (back.reasons, back.caveats) == ({1: "constant"}, {0: "few"})
 
 
 def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path):

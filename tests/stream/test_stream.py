@@ -187,14 +187,6 @@ def test_components_that_rounding_takes_for_each_other_have_no_value(spec):
     assert_same(m, layers, streamed(layers, method="qr"))
 
 
-def test_what_shrinkage_leaves_of_rounding_is_recorded():
-    stream = streamed(related(condition=1e7))
-    for shrinkage, low, high in ((0.1, 1e-13, 1e-10), (1e-6, 1e-9, 1e-6)):
-        m = rs.riemannian.with_parameters(shrinkage=shrinkage)
-        assert_same(m, related(condition=1e7), stream, tolerance=high)
-        assert low < m.diagnostics(*pair(stream))["conditioning"] < high
-
-
 @pytest.mark.parametrize("method", ["gram", "qr"])
 def test_float32_is_cut_where_all_samples_at_once_are(method):
     rng = np.random.default_rng(0)
@@ -380,23 +372,6 @@ def test_only_the_pairs_that_are_kept():
     with pytest.raises(ValueError, match="different streams"):
         rs.cka(c, d)
     assert rs.cka(a, c) == comparison["cka"][0, 0]
-
-
-@rs.measure(
-    label="Own", family="alignment", larger_is_more_similar=True, range=(0, np.inf),
-    symmetric=True, citation="mine", invariant_to={"sample_rotation", "orthogonal", "translation"},
-)  # fmt: skip
-def covariance(x: rs.Representation, y: rs.Representation) -> float:
-    """The size of the covariances of two representations."""
-    a, b = (r.array - r.array.mean(axis=0) for r in (x, y))
-    return float(np.linalg.norm(a.T @ b)) / x.n_samples
-
-
-def test_a_measure_of_ones_own_streams_where_it_claims_so():
-    layers = related(n=300)
-    assert_same(covariance, layers, streamed(layers))
-    names = {1: layers["a"], 2: layers["b"]}  # and names may be numbers
-    assert streamed(names).layers == ("1", "2")
 
 
 def test_streams_and_samples_do_not_mix(subtests):

@@ -214,13 +214,6 @@ def test_sliced_wasserstein_of_one_dimension_is_the_wasserstein_distance():
     assert rs.sliced_wasserstein(x, y, projections=3) == expected
 
 
-def test_all_components_give_cka_and_the_mean_squared_canonical_correlation():
-    x, y = np.random.default_rng(0).standard_normal((2, 40, 4))
-    assert rs.pwcka(x, y, explained_variance=1.0) == pytest.approx(rs.cka(x, y), rel=1e-12)
-    expected = rs.mean_cca(x, y, aggregation="mean_squared")
-    assert rs.subspace_overlap(x, y, k=9) == pytest.approx(expected, rel=1e-12)
-
-
 # ------------------------------------------------------------ arrays, labels, files and progress
 
 

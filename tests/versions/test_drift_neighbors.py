@@ -139,17 +139,6 @@ def test_a_loss_that_the_map_explains_is_not_called_none(pair):
     assert (same.amount, same.explained) == (0, False)
 
 
-def test_the_map_is_judged_among_all_samples_too():
-    g = np.random.default_rng(0)
-    x = g.standard_normal((2000, 5))
-    after = by_kind(strict(x, x @ anisotropic(5, g), max_samples=200))["neighbours"]
-    assert after.sentence.endswith("and 0 % beyond what the map does")
-    labels = np.arange(2000) % 2
-    shifted = x + np.array([[0.0], [3.0]])[labels] * np.r_[1, np.zeros(4)]
-    classwise = by_kind(strict(x, shifted, labels=labels, max_samples=200))["neighbours"]
-    assert "among 200 samples beyond what the map does" in classwise.sentence
-
-
 # -------------------------------------------------------------------------------- order of the rows
 
 

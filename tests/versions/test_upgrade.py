@@ -19,7 +19,6 @@ from sklearn.neighbors import NearestNeighbors
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.versions import index_maps
-from resemblance.versions.advice import choose_option
 from resemblance.versions.index_maps import compute_document_moments, fit_affine_map
 from resemblance.versions.index_options import DECISION_EXIT_CODES, GroupRecall, Option, Recall
 from resemblance.versions.retrieval import version_rows
@@ -326,27 +325,6 @@ def recall(low: float, groups: tuple[GroupRecall, ...] = ()) -> Recall:
     return Recall(low + 0.01, low, low + 0.02, 100, groups)
 
 
-def test_the_decision_takes_the_fewest_numbers_that_are_enough(subtests):
-    good, poor = GroupRecall("a", 0.95, 0.92, 70), GroupRecall("b", 0.5, 0.4, 30)
-    few = GroupRecall("c", 0.1, None, 3)
-    cases = {
-        "first that is enough": ((0.2, 0.95, 0.99), (), ("map queries", "orthogonal", ())),
-        "none is": ((0.2, 0.5, 0.89), (), ("re-embed", None, ())),
-        "one group fails": ((0.2, 0.91, 0.95), (good, poor), ("re-embed a part", "keep", ("b",))),
-        "few queries are not judged": ((0.95, 0.9, 0.9), (good, few), ("keep", "keep", ())),
-        "most fail": ((0.95, 0.9, 0.9), (good._replace(queries=10), poor), ("re-embed", None, ())),
-    }
-    names = ("keep", "orthogonal", "affine")
-    for case, (lows, groups, expected) in cases.items():
-        options = [
-            Option(name, i, recall(low, groups), None)
-            for i, (name, low) in enumerate(zip(names, lows))
-        ]
-        with subtests.test(case):
-            result = choose_option(options, "new_model", 0.9, is_estimate=False)
-            assert (result.name, result.option, result.groups) == expected
-
-
 def test_prices_give_the_number_of_queries_that_pays():
     prices = {"cost_per_document": 2.0, "cost_per_miss": 0.5}
     result = upgrade(DOCUMENTS, DOCUMENTS @ STRETCH, QUERIES, QUERIES @ STRETCH, k=K, **prices)
@@ -493,13 +471,6 @@ def test_a_check_of_pairs_takes_39_queries_and_40_documents():
         result = upgrade(x, y, QUERIES[:n_queries], TURNED_QUERIES[:n_queries])
         is_found = result.conclusion.startswith("Pass the same documents")
         assert is_found == (n_documents + n_queries == 79)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_an_unrelated_model_is_no_evidence_of_wrong_pairs(seed):
-    g = np.random.default_rng(seed)
-    result = upgrade(DOCUMENTS, g.standard_normal((1200, 9)), QUERIES, g.standard_normal((200, 9)))
-    assert (result.decision, result.code) == ("re-embed", 1)
 
 
 def test_equal_files_are_a_caveat(folder, capsys):
