@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from resemblance.significance.multiple_testing import (
     split_significance_level,
     step_down_max_t,
 )
-from resemblance.significance.orders import design_of
 
 
 def test_holm_by_hand():
@@ -23,43 +21,6 @@ def test_holm_by_hand():
     )
     assert holm_adjust(np.array([0.5, 0.6])).tolist() == [1, 1]
     assert holm_adjust(np.array([])).size == 0
-
-
-def test_step_down_of_one_test_is_its_pvalue():
-    g = np.random.default_rng(0)
-    for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, time_series=True)):
-        observed, drawn = g.standard_normal(1), g.standard_normal((design.total, 1))
-        expected = design.pvalue(observed[0], drawn[:, 0])
-        assert step_down_max_t(observed, drawn, design).tolist() == [expected]
-    assert step_down_max_t(np.array([]), np.zeros((9, 0))).size == 0
-
-
-def test_holm_is_the_closed_test_of_bonferroni():
-    """A hypothesis is rejected if every set of hypotheses that holds it is (Marcus et al. 1976)."""
-    p = np.array([0.02, 0.3, 0.011, 0.04, 0.011])
-    assert holm_adjust(p) == pytest.approx(closed(lambda rows: len(rows) * p[rows].min(), len(p)))
-
-
-def test_step_down_is_the_closed_test_of_the_maximum():
-    g = np.random.default_rng(1)
-    observed, drawn = (
-        np.array([1.0, 2.5, 0.2, 2.5, 3.0]),
-        g.standard_normal((200, 5)) * [1, 1, 1, 1, 2],
-    )
-
-    def of_maximum(rows: list[int]) -> float:
-        return (1 + (drawn[:, rows].max(axis=1) >= observed[rows].max()).sum()) / 201
-
-    assert step_down_max_t(observed, drawn) == pytest.approx(closed(of_maximum, 5))
-
-
-def closed(of_set, count: int) -> list[float]:
-    """The adjusted p-value: the largest of all sets of hypotheses that hold one."""
-    largest = np.zeros(count)
-    for size in range(1, count + 1):
-        for rows in combinations(range(count), size):
-            largest[list(rows)] = np.maximum(largest[list(rows)], of_set(list(rows)))
-    return np.minimum(largest, 1).tolist()
 
 
 def test_step_down_by_hand():
@@ -97,24 +58,6 @@ def test_groups_that_share_a_level_by_hand():
     )
     assert first == pytest.approx([0.005])
     assert second == pytest.approx([0.01, 0.04]), "all of the level"
-
-
-@pytest.mark.parametrize("level", [0.01, 0.05, 0.2])
-def test_sharing_is_the_procedure_that_tests_each_group_at_its_level(level):
-    """A group is tested at its share, and at the whole level once the other group is rejected."""
-    g = np.random.default_rng(0)
-    for _ in range(200):
-        groups = [np.sort(g.uniform(size=size) ** 4) for size in g.integers(1, 4, 2)]
-        shares = [w := float(g.uniform(0.05, 0.95)), 1 - w]
-        all_of = [(p <= w * level).all() for p, w in zip(groups, shares)]
-        expected = [
-            p <= (level if other else w * level)
-            for p, w, other in zip(groups, shares, all_of[::-1])
-        ]
-        for adjusted, rejected in zip(
-            split_significance_level(tuple(groups), tuple(shares)), expected
-        ):
-            assert (adjusted <= level).tolist() == rejected.tolist()
 
 
 def test_a_group_without_tests_leaves_the_level_to_the_other():

@@ -17,16 +17,6 @@ from resemblance.significance.resampling import (
 )
 
 
-@pytest.mark.parametrize("n", [2, 7, 20, 103])
-def test_every_sample_is_in_one_group_and_groups_are_of_one_size(n):
-    for series in (False, True):
-        groups = sample_groups(n, series=series)
-        assert len(groups) == min(n, 20)
-        assert sorted(np.concatenate(groups)) == list(range(n))
-        assert max(map(len, groups)) - min(map(len, groups)) <= 1
-        assert all((np.diff(group) > 0).all() for group in groups)
-
-
 def test_groups_keep_blocks_together_and_runs_of_time():
     blocks = np.random.default_rng(0).integers(9, size=60) * 7
     groups = sample_groups(60, count=4, blocks=blocks)
@@ -35,24 +25,6 @@ def test_groups_keep_blocks_together_and_runs_of_time():
         assert np.array_equal(group, np.flatnonzero(np.isin(blocks, blocks[group])))
     assert len(sample_groups(60, blocks=blocks)) == len(np.unique(blocks))
     assert [g.tolist() for g in sample_groups(5, count=2, series=True)] == [[0, 1, 2], [3, 4]]
-
-
-def test_parts_follow_the_seed_and_each_half_is_drawn_by_itself():
-    assert np.array_equal(random_halves(30, n_resamples=5)[4], random_halves(30)[4])
-    assert not np.array_equal(random_halves(30, seed=1)[4], random_halves(30)[4])
-    assert not np.array_equal(random_halves(30)[3], random_halves(30)[4])
-    assert not np.array_equal(sample_groups(30, seed=1)[0], sample_groups(30)[0])
-
-
-def test_halves_are_halves_of_samples_and_of_blocks():
-    for n, size in ((2, 1), (9, 5), (10, 5)):
-        assert {len(half) for half in random_halves(n)} == {size}
-    counts = np.bincount(np.concatenate(random_halves(10, n_resamples=1000)), minlength=10)
-    assert np.allclose(counts, 500, atol=70)  # a deviation of 16
-    blocks = np.tile(np.arange(5), 4)
-    for half in random_halves(20, blocks=blocks):
-        assert len(half) == 12
-        assert np.array_equal(half, np.flatnonzero(np.isin(blocks, blocks[half])))
 
 
 def test_a_half_of_each_group_is_larger_where_its_number_is_odd():

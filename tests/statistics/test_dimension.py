@@ -57,9 +57,3 @@ def test_data_without_a_value_are_refused_with_a_remedy(surface, call, fragment,
     with pytest.raises(rs.UndefinedError, match=fragment):
         call(surface)
     assert remedied(surface) > 0
-
-
-def test_an_interval_of_the_dimension_covers_the_coordinates():
-    curve = np.random.default_rng(0).uniform(0, 6, (200, 1))
-    found = rs.stability.interval("twonn_dimension", np.c_[np.cos(curve), np.sin(curve)])
-    assert found.low < 1 < found.high

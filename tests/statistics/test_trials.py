@@ -163,18 +163,6 @@ def test_without_times_every_half_holds_every_condition(counts, rng):
     rs.statistics.temporal_drift(trials, conditions)
 
 
-def test_conditions_of_another_library():
-    trials, conditions = rs.from_conditions([torch.ones((2, 3)), torch.zeros((4, 3))])
-    assert isinstance(trials.source, torch.Tensor)
-    assert trials.source[:, 0].tolist() == (conditions == 0).astype(float).tolist()
-
-
-def test_names_of_conditions():
-    parts = {("left", 0.5): np.ones((2, 3)), None: np.zeros((2, 3))}
-    assert set(rs.from_conditions(parts)[1]) == {"('left', 0.5)", "None"}
-    assert rs.from_conditions({7: np.ones((2, 3)), 3: np.ones((2, 3))})[1].tolist() == [7, 7, 3, 3]
-
-
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "str", "bool", "object"])
 def test_numbers_and_words_stay_what_they_are(dtype):
     names = np.arange(2).astype(dtype)
@@ -189,21 +177,6 @@ def test_numbers_and_words_stay_what_they_are(dtype):
 def test_conditions_that_look_the_same_are_not_merged(names):
     with pytest.raises(ValueError, match=f"look the same: .*{names[0]!r}.*; rename one"):
         rs.from_conditions({name: np.ones((2, 3)) for name in names})
-
-
-def test_conditions_that_are_representations(rng):
-    parts = [rs.Representation(rng.standard_normal((4, 3)), dtype="float32") for _ in range(2)]
-    trials, of = rs.from_conditions(parts)
-    plain, same = rs.from_conditions([part.source for part in parts])
-    assert np.array_equal(trials.source, plain.source)
-    assert np.array_equal(of, same)
-    assert (trials.ids, trials.dtype, plain.dtype) == (plain.ids, "float32", "float64")
-
-
-def test_conditions_on_another_device():
-    device = array_api_strict.Device("device1")
-    trials, _ = rs.from_conditions([array_api_strict.ones((2, 3), device=device)] * 2)
-    assert trials.source.device == device
 
 
 @pytest.mark.parametrize(
@@ -265,16 +238,6 @@ def test_windows_along_the_trial(recording):
     assert len(st.sliding_windows("centroid_drift", X, width=50, axes=AXES)) == 2
     tensors = st.sliding_windows("trial_split", torch.as_tensor(X), conditions, **options)
     assert tensors[0].value == pytest.approx(found[0].value)
-
-
-def test_windows_of_a_file_with_its_axes_in_another_order(recording, tmp_path):
-    X, conditions, _ = recording
-    file, X = tmp_path / "session.npy", X.astype("float32")
-    np.save(file, X.transpose(2, 0, 1))
-    expected = st.sliding_windows("trial_split", X, conditions, width=40, axes=AXES)
-    turned = {"width": 40, "axes": "units trials bins"}
-    found = st.sliding_windows("trial_split", file, conditions, **turned)
-    assert [w.value for w in found] == pytest.approx([w.value for w in expected], rel=1e-12)
 
 
 def test_counts_are_averaged_and_silent_windows_say_why():
