@@ -194,13 +194,6 @@ def test_the_suffix_of_a_table_warns_and_is_read_again(tmp_path):
         assert type(load(tmp_path / f"{name}.csv")).__name__ == name
 
 
-def test_the_table_of_a_report_of_drift_as_json_is_read_again(tmp_path):
-    report: Any = made("DriftReport")
-    report.to_table(tmp_path / "table.json")
-    again = load(tmp_path / "table.json")
-    assert (again.records(), again.changes) == (report.records(), report.changes)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -240,22 +233,4 @@ def test_the_folder_of_a_study_gives_its_result(tmp_path):
         load(tmp_path)
 
 
-def test_a_stream_is_read_again(tmp_path):
-    stream = rs.Stream()
-    stream.update(LAYERS)
-    stream.save(Path(tmp_path) / "stream.npz")
-    assert load(tmp_path / "stream.npz").n_samples == 60
-
-
 # --------------------------------------------------------------------------------------- mappings
-
-
-def test_measures_are_in_a_result_by_any_of_their_names():
-    comparison: Any = made("Comparison")
-    assert "cka" in comparison
-    assert "CKA" in comparison
-    assert ("cka", "a", "b") in comparison
-    assert "rsa" not in comparison
-    assert 0 not in comparison
-    assert list(comparison) == list(made("Comparison").keys()) == ["cka", "procrustes"]
-    assert dict(comparison)["cka"] is comparison["cka"]
