@@ -9,24 +9,14 @@ import test_claims
 import test_stability
 
 import resemblance as rs
-from resemblance.base import arrays
 from resemblance.base.arrays import row_blocks
 from resemblance.base.rng import generator
 from resemblance.checks.data import generic_pair, with_repeats
 from resemblance.data import layouts
 from resemblance.intermediates import heat
-from resemblance.intermediates.distances import gathering_row_ranges
 from resemblance.intermediates.heat import neighbor_operator
 
 STOCHASTIC = ("estimator", "stochastic")  # the blocks belong to the draws
-
-
-def test_blocks_cover_all_rows_once_whatever_their_height(small_blocks):
-    assert list(row_blocks(300)) == [(0, 256), (256, 300)]
-    small_blocks()
-    assert list(row_blocks(16)) == [(0, 7), (7, 14), (14, 16)]
-    assert list(row_blocks(16, 10)) == [(0, 10), (10, 16)]
-    assert list(gathering_row_ranges(3, 50)) == [(0, 1), (1, 2), (2, 3)]
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")  # values are compared
@@ -41,19 +31,6 @@ def test_a_measure_has_the_value_of_a_single_block(small_blocks, subtests):
         with subtests.test(str(m)):
             again = m(*(with_repeats(m, r) for r in pair))
             assert again == pytest.approx(value, rel=1e-10, abs=1e-10)
-
-
-@pytest.mark.parametrize(
-    "name", ["cka[kernel=rbf]", "distance_correlation", "rsa", "rsm_norm_difference", "mka", "imd"]
-)
-def test_a_measure_of_many_samples_has_the_value_of_a_single_block(name, monkeypatch):
-    """With the blocks that are used, of which 600 samples fill three."""
-    x, y = generic_pair(n=600)
-    m = rs.get_measure(name)
-    usual = m(x, y)
-    monkeypatch.setattr(arrays, "BLOCK_HEIGHT", 600)
-    monkeypatch.setattr(heat, "IDENTITY_COLUMNS_PER_BLOCK", 600)
-    assert m(x, y) == pytest.approx(usual, rel=1e-10)
 
 
 def test_a_statistic_has_the_value_of_a_single_block(small_blocks, subtests):

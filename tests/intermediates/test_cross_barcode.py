@@ -13,8 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, squareform
 
 import resemblance as rs
@@ -113,39 +111,6 @@ def gudhi_bars(w, m):
     return sorted_bars(transformer.fit_transform([doubled(w, m)])[0])
 
 
-def cone_simplices(w, m):
-    """(value, simplex) of the cone up to dimension 2, faces before cofaces; the apex is point n."""
-    n = len(w)
-    simplices = [(0.0, (v,)) for v in range(n + 1)] + [(0.0, (v, n)) for v in range(n)]
-    for i, j in itertools.combinations(range(n), 2):
-        simplices += [(m[i, j], (i, j)), (w[i, j], (i, j, n))]
-    for i, j, k in itertools.combinations(range(n), 3):
-        simplices.append((max(m[i, j], m[i, k], m[j, k]), (i, j, k)))
-    return sorted(simplices, key=lambda entry: (entry[0], len(entry[1]), entry[1]))
-
-
-def textbook_bars(w, m):
-    """Bars of H1 by the reduction of the boundary matrix, column by column, modulo 2."""
-    simplices = cone_simplices(w, m)
-    position = {simplex: k for k, (_, simplex) in enumerate(simplices)}
-    reduced, bars, cycles = {}, [], set()
-    for k, (value, simplex) in enumerate(simplices):
-        column = {
-            position[face] for face in itertools.combinations(simplex, len(simplex) - 1) if face
-        }
-        while column and max(column) in reduced:
-            column ^= reduced[max(column)]
-        if column:
-            reduced[max(column)] = column
-        if not column and len(simplex) == 2:
-            cycles.add(k)
-        if column and len(simplex) == 3:
-            cycles.remove(max(column))
-            bars.append((simplices[max(column)][0], value))
-    assert not cycles, "an infinite bar"
-    return sorted_bars(bars)
-
-
 def test_bars_equal_gudhi(subtests):
     for kind, n in [*itertools.product(KINDS, (1, 2, 7, 33, 60)), (clusters, 130)]:
         with subtests.test(f"{kind.__name__}, {n}"):
@@ -211,51 +176,6 @@ def test_a_square_loses_its_loop():
 # --------------------------------------------------------------------------------------- properties
 
 
-@st.composite
-def distances(draw, n=None):
-    n = draw(st.integers(1, 14)) if n is None else n
-    values = draw(st.sampled_from([st.integers(0, 3).map(float), st.floats(0, 8, width=32)]))
-    size = n * (n - 1) // 2
-    flat = np.array(draw(st.lists(values, min_size=size, max_size=size)))
-    result = np.zeros((n, n))
-    result[np.triu_indices(n, 1)] = flat
-    return result + result.T
-
-
-@st.composite
-def pairs(draw):
-    first = draw(distances())
-    return first, draw(distances(n=len(first)))
-
-
-quickly = settings(max_examples=60, deadline=None)
-
-
-@quickly
-@given(pairs())
-def test_property_bars_equal_textbook_reduction(pair):
-    m = np.minimum(*pair)
-    for bars, w in zip(cross_barcodes(*pair), pair):
-        assert np.array_equal(bars, textbook_bars(w, m))
-
-
-def test_inputs_are_left_alone(subtests):
-    for kind in KINDS:
-        with subtests.test(str(kind)):
-            w1, w2 = two(kind, 20)
-            before = w1.copy(), w2.copy()
-            expected = cross_barcode_totals(w1, w2)
-            w1.flags.writeable = w2.flags.writeable = False
-            assert cross_barcode_totals(w1, w2) == expected
-            assert np.array_equal(w1, before[0])
-            assert np.array_equal(w2, before[1])
-            assert (
-                cross_barcode_totals(np.asfortranarray(w1), np.repeat(w2, 2, axis=0)[::2])
-                == expected
-            )
-            assert min(expected) >= 0
-
-
 def test_threads_do_not_disturb_each_other():
     cases = [two(kind, 40, seed=s) for kind in KINDS for s in range(4)]
     expected = [cross_barcode_totals(*case) for case in cases]
@@ -305,22 +225,3 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
         timeout=300,
     )
     assert done.stdout == "True [3. 1. 2.]\n", done.stderr
-
-
-def test_values_are_those_of_plain_python():
-    """Coverage and debuggers turn the compiler off."""
-    code = (
-        "import numpy as np, resemblance as rs; rng = np.random.default_rng(0);"
-        "print(rs.rtd(rng.standard_normal((12, 3)), rng.standard_normal((12, 3))))"
-    )
-    values = [
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code],
-            check=True,
-            capture_output=True,
-            text=True,
-            env=os.environ | {"NUMBA_DISABLE_JIT": off},
-        ).stdout
-        for off in "01"
-    ]
-    assert values[0] == values[1]

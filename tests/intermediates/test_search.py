@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from fractions import Fraction
-
 import numpy as np
 import pytest
-import torch
 
 import resemblance as rs
 from resemblance.base.arrays import row_blocks
 from resemblance.inference.jackknife import subsample_representation
-from resemblance.intermediates import search as searching
 from resemblance.intermediates.neighbors import (
     nearest,
     nearest_in_subset,
@@ -24,7 +19,7 @@ from resemblance.intermediates.search import (
     search_nearest,
 )
 from resemblance.intermediates.similarities import Similarity, neighbor_similarity
-from resemblance.intermediates.ties import Nearest, stack_row_blocks, unordered_top_columns
+from resemblance.intermediates.ties import Nearest, stack_row_blocks
 
 N, D = 600, 24
 AFFINITIES = ["cosine", "euclidean", "inner"]
@@ -80,8 +75,6 @@ CASES = {
     "subnormal": (1e-310 * gaussian(), None),
     "float32": (gaussian().astype(np.float32), False),
 }
-each_case = pytest.mark.parametrize("case", CASES)
-each_affinity = pytest.mark.parametrize("metric", AFFINITIES)
 
 
 def in_full(similarity: Similarity, k: int) -> Nearest:
@@ -131,80 +124,3 @@ def test_those_of_a_part_are_taken_from_the_neighbors_of_all_samples(subtests):
     assert nearest_in_subset(whole, half, 10, "cosine", "exact") is not None
     with pytest.raises(rs.UndefinedError, match="k must be"):
         nearest(subsample_representation(whole, half[:5]), k=10, metric="cosine")
-
-
-@each_affinity
-@pytest.mark.parametrize(
-    "data",
-    [gaussian((40, 5)), gaussian((40, 700)), scaled_rows(-25, 0)[::15], with_an_outlier(1e30)[:40]],
-)
-def test_the_error_of_single_precision_is_bounded(data, metric):
-    """No score falls short of the similarity by more than is added to the smallest that is
-    proposed, computed in fractions."""
-    similarity = neighbor_similarity(rs.Representation(data), metric)
-    if similarity.gram is not None:  # wide data are compared by their products in double precision
-        assert not searching.has_bounded_error(similarity)
-        return
-    points, squares, terms, *_ = similarity
-    scores = searching._single_precision_similarity(similarity).to_others(np.arange(len(points)))
-    c, d = searching._single_precision_error(points.shape[1]), points.shape[1]
-    rows = [[Fraction(v) for v in row] for row in points]
-    for i, j in np.random.default_rng(0).integers(len(points), size=(60, 2)):
-        if i == j:
-            continue
-        exact = sum(a * b for a, b in zip(rows[i], rows[j]))
-        if squares is not None:
-            exact = 2 * exact - Fraction(squares[j])
-        allowed = c * terms[i] + 16 * (d + 1) * float(np.finfo(np.float32).tiny)
-        assert float(exact - Fraction(float(scores[i, j]))) <= allowed
-        beyond = allowed if squares is None else allowed + 2 * c * squares[j]
-        assert float(Fraction(float(scores[i, j])) - exact) <= beyond
-
-
-def test_the_largest_entries_are_the_largest(subtests):
-    for k in [1, 7, 19]:
-        for n in [20, 100, 1000, 1001, 5003]:
-            for dtype in ["float32", "float64"]:
-                with subtests.test(f"{k}, {n}, {dtype}"):
-                    block = gaussian((30, n)).astype(dtype)
-                    block[::3] = np.round(block[::3])
-                    block[4, : n // 2] = -np.inf
-                    expected = np.sort(block, axis=1)[:, -k:]
-                    for columns in (
-                        unordered_top_columns(block, k),
-                        unordered_top_columns(torch.asarray(block), k).numpy(),
-                    ):
-                        assert np.array_equal(
-                            np.sort(np.take_along_axis(block, columns, 1), axis=1), expected
-                        )
-                        assert (np.diff(np.sort(columns, axis=1), axis=1) > 0).all()
-
-
-# ---------------------------------------------------------------------------- what leaves a device
-
-
-def leaving(monkeypatch) -> list[tuple[int, ...]]:
-    """The shapes of all that is copied from tensors to NumPy."""
-    from resemblance.base import arrays
-
-    shapes, original = [], arrays.to_numpy
-
-    def watched(array):
-        if not isinstance(array, np.ndarray):
-            shapes.append(tuple(array.shape))
-        return original(array)
-
-    for name, module in list(sys.modules.items()):
-        if name.startswith("resemblance") and getattr(module, "to_numpy", None) is original:
-            monkeypatch.setattr(module, "to_numpy", watched)
-    return shapes
-
-
-@each_affinity
-@pytest.mark.parametrize("n", [300, 600])
-def test_only_neighbors_leave_the_device(n, metric, monkeypatch):
-    x = rs.Representation(torch.asarray(gaussian((n, 40))))
-    shapes = leaving(monkeypatch)
-    near = nearest(x, k=10, metric=metric)
-    assert near.redone == 0
-    assert max(int(np.prod(shape)) for shape in shapes) == 256 * 16  # k + 6 of a block of rows

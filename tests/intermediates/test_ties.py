@@ -9,30 +9,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 import resemblance as rs
-from resemblance.intermediates.heat import (
-    TEMPERATURES,
-    chebyshev_traces,
-    heat_trace,
-    neighbor_operator,
-)
-from resemblance.intermediates.neighbor_kernels import (
-    local_rbf_kernel,
-    neighbor_graph,
-    umap_weight_matrix,
-)
-from resemblance.intermediates.neighbors import NeighborSearch, nearest
 from resemblance.intermediates.ties import largest_with_ties
-from resemblance.measures.topology import HEAT_TRACE_WEIGHTS
-
-LISTS = ["lcs_knn", "edit_distance_knn", "rank_similarity"]
-SETS = ["mutual_knn", "jaccard"]
 
 
 def relu(seed: int, n: int = 300) -> np.ndarray:
@@ -51,12 +32,6 @@ def one_hot(seed: int, n: int = 300) -> np.ndarray:
     return np.eye(8)[np.random.default_rng(seed).integers(0, 8, n)]
 
 
-def sparse(seed: int, n: int = 300) -> np.ndarray:
-    """Rectified codes with one unit in twenty active."""
-    return np.maximum(np.random.default_rng(seed).standard_normal((n, 64)) - 1.64, 0)
-
-
-KINDS = {"relu": relu, "binary": binary, "one-hot": one_hot, "sparse": sparse}
 means_little = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
 # ----------------------------------------------------------------------------------- tables by hand
@@ -81,55 +56,10 @@ def test_entries_at_the_edge_of_rounding_are_tied():
         assert ties.members.tolist() == [0, 1, 2]
 
 
-def test_the_weights_of_a_table_by_hand():
-    first = neighbor_graph(rs.Representation(X), NeighborSearch(1, "euclidean")).toarray()
-    assert first.tolist() == [[0, 0.5, 0.5, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]]
-    second = neighbor_graph(rs.Representation(X), NeighborSearch(2, "euclidean")).toarray()
-    assert second.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
-
-
-def test_one_neighbor_by_hand(subtests):
-    for spec, expected in [
-        ("mutual_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
-        ("mutual_knn[corrected=True]", ((0.5 + 1) / 4 - 1 / 3) / (sqrt(3.5 / 4) - 1 / 3)),
-        ("jaccard", (0.5 / 1.5 + 1) / 4 / sqrt((0.5 / 1.5 + 3) / 4)),
-        ("rank_similarity", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
-        ("lcs_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
-        ("edit_distance_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
-        ("cycle_knn", (1 + 0.5) / 4),
-    ]:
-        with subtests.test(f"{spec}"):
-            measure = rs.get_measure(spec).with_parameters(k=1, metric="euclidean")
-            assert measure(X, Y) == pytest.approx(expected, rel=1e-12)
-            assert measure(Y, X) == pytest.approx(expected, rel=1e-12)
-
-
 def test_ranks_by_hand():
     assert rs.information_imbalance(X, Y) == pytest.approx(2 / 4 * (1.5 + 1 + 3 + 2) / 4)
     assert rs.information_imbalance(Y, X) == pytest.approx(2 / 4 * (1.5 + 1 + 3 + 3) / 4)
     assert rs.information_imbalance(X, X) == pytest.approx(2 / 4 * (1.5 + 1 + 1 + 1) / 4)
-
-
-def test_tied_samples_share_the_weights_of_a_kernel():
-    """One sample is at distance 1, and three at 2 share two places."""
-    points = rs.Representation(np.array([[0.0], [1.0], [2.0], [-2.0], [2.0], [50.0]]))
-    unit = float(np.sqrt(((points.array - points.array.mean()) ** 2).sum()))
-    fuzzy = umap_weight_matrix(
-        points, NeighborSearch(3, "euclidean"), symmetrize=False, diagonal=False
-    ).toarray()
-    assert fuzzy[0, 1] == 1
-    assert fuzzy[0, 2:5] == pytest.approx(np.full(3, (np.log2(3) - 1) / 3), rel=1e-12)
-    rbf = local_rbf_kernel(
-        points, NeighborSearch(3, "euclidean"), squared=False, diagonal=True
-    ).toarray()
-    distances = (
-        np.array([[1, 2, 2], [1, 1, 1], [0, 1, 2], [2, 3, 4], [0, 1, 2], [48, 48, 49]]) / unit
-    )
-    expected = np.exp(-distances / 2 / np.median(distances))
-    assert rbf[0] == pytest.approx(np.array([1, expected[0, 0], *[expected[0, 1] * 2 / 3] * 3, 0]))
-    assert rbf[1] == pytest.approx(
-        np.array([*expected[1, :1], 1, expected[1, 1], 0, expected[1, 1], 0])
-    )
 
 
 # -------------------------------------------------------------------------------- plain definitions
@@ -321,85 +251,10 @@ def test_cknna_with_the_geometric_mean_of_the_weights(estimator):
     assert rs.cknna(x, y, kernel="linear", estimator=estimator) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_graph_of_imd_has_the_larger_weight_of_both_directions():
-    for x in (one_hot(0), binary(1), relu(2)):
-        w = weights(cdist(x, x, "sqeuclidean").round(9), 5)
-        edges = np.maximum(w, w.T)
-        degrees = edges.sum(axis=1)
-        expected = edges / np.sqrt(degrees[:, None] * degrees)
-        found = neighbor_operator(rs.Representation(x), 5)
-        assert found.toarray() == pytest.approx(expected, abs=1e-12)
-        exact = np.exp(-TEMPERATURES[:, None] * (1 - np.linalg.eigvalsh(expected))).mean(axis=1)
-        assert (
-            np.max(HEAT_TRACE_WEIGHTS * np.abs(heat_trace(rs.Representation(x), k=5) - exact))
-            < 1e-15
-        )
-        assert chebyshev_traces(found)[2] == pytest.approx(
-            (2 * np.linalg.eigvalsh(expected) ** 2 - 1).sum()
-        )
-
-
 # ------------------------------------------------------------------------------- order and identity
 
 
-def test_a_representation_with_ties_has_its_own_neighbors(subtests):
-    for name in [*SETS, *LISTS, "cknna", "mka[k=10]", "mutual_knn[corrected=True]"]:
-        for kind in KINDS:
-            with subtests.test(f"{name}, {kind}"):
-                x = KINDS[kind](5)
-                rotated = (
-                    3
-                    * x
-                    @ np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1],) * 2))[0]
-                )
-                assert rs.get_measure(name)(x, rotated) == pytest.approx(1, rel=1e-9)
-
-
-@means_little
-@given(
-    arrays(
-        np.float64,
-        st.tuples(st.integers(8, 14), st.integers(1, 3)),
-        elements=st.integers(-1, 2).map(float),
-    ),
-    st.integers(0, 10**6),
-    st.integers(1, 7),
-)
-@settings(max_examples=60, deadline=None)
-def test_integers(x, seed, k):
-    """Nothing depends on the order of the samples; identity is 1; lists share no more than sets."""
-    rng = np.random.default_rng(seed)
-    y, order = rng.integers(0, 3, (len(x), 2)).astype(float), rng.permutation(len(x))
-    if (x == x[0]).all() or (y == y[0]).all():
-        return
-    values = {}
-    for name in (*SETS, *LISTS, "cycle_knn"):
-        measure = rs.get_measure(name).with_parameters(k=k, metric="euclidean")
-        values[name] = measure(x, y)
-        assert 0 <= values[name] <= 1 + 1e-12
-        assert measure(x[order], y[order]) == pytest.approx(values[name], abs=1e-9)
-        assert name == "cycle_knn" or measure(x, x) == pytest.approx(1, abs=1e-9)
-    assert values["lcs_knn"] <= values["mutual_knn"] + 1e-12
-    imbalance = rs.information_imbalance(x, y, k=k)
-    assert (k + 1) / len(x) - 1e-12 <= imbalance <= 2
-    assert rs.information_imbalance(x[order], y[order], k=k) == pytest.approx(imbalance, abs=1e-9)
-
-
 # ----------------------------------------------------------------------------- where they are found
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
-def test_ties_across_blocks_of_rows(metric):
-    """The members of a row are all samples of its class, in whatever block they are."""
-    labels = np.arange(600) % 8
-    near = nearest(rs.Representation(np.eye(8)[labels]), k=10, metric=metric)
-    assert near.ties.rows.tolist() == list(range(600))
-    for row in (0, 255, 256, 511, 512, 599):
-        members = near.ties.members[near.ties.starts[row] : near.ties.starts[row + 1]]
-        same = np.flatnonzero(labels == labels[row])
-        assert members.tolist() == same[same != row].tolist()
-        assert near.listed[row].tolist() == members[:10].tolist()
-    assert near.ties.weights == pytest.approx(10 / 74)
 
 
 def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():
