@@ -66,8 +66,7 @@ def test_executors_and_memory_give_the_same_bits(square):
     for pool in (ThreadPoolExecutor, ProcessPoolExecutor):
         with pool(2) as executor:
             assert_same(square, computed(jobs=executor))
-    for memory in ("1MB", "1GB"):
-        assert_same(square, computed(memory=memory))
+    assert_same(square, computed(memory="1MB"))
 
 
 def test_a_saved_result_is_read_and_continued(square, tmp_path):
@@ -79,10 +78,7 @@ def test_a_saved_result_is_read_and_continued(square, tmp_path):
     assert_same(square, computed(save=path))
     with ScoreFile(path) as store:
         assert store.count() == before
-    copied = tmp_path / "copy.db"
-    square.save(copied)
-    assert_same(square, rs.load(copied))
-    rs.load(copied).save(tmp_path / "again.db")
+    rs.load(path).save(tmp_path / "again.db")
     assert_same(square, rs.load(tmp_path / "again.db"))
 
 
@@ -131,15 +127,6 @@ def test_an_interrupted_run_is_continued(tmp_path):
 
 
 # -------------------------------------------------------------------------------- what it means
-
-
-def test_a_signal_is_beyond_chance_and_noise_is_not(square):
-    for measure in ("cka", "cka[estimator=debiased]", "mean_cca"):
-        p = square.pvalue(measure)
-        assert p[0, 1] <= 0.01
-        assert min(p[0, 2], p[1, 2]) > 0.01
-        assert square.above_chance(measure)[0, 1] > 0.2
-        assert abs(square.above_chance(measure)[0, 2]) < 0.15
 
 
 def test_a_square_has_no_diagonal_and_is_symmetric_for_symmetric_measures(square):
@@ -223,12 +210,6 @@ def test_adjusted_pvalues_are_never_smaller(square):
     assert square.pvalue("cycle_knn", adjust="fdr")[~np.eye(3, dtype=bool)] == pytest.approx(rates)
 
 
-def test_the_best_pair_pays_for_the_search(square):
-    best = square.best("cka")
-    assert (best.x, best.y) == ("A", "B")
-    assert best.pvalue == square.pvalue("cka", adjust="familywise")[0, 1]
-
-
 def test_below_chance_the_best_pair_is_still_of_two_representations():
     """A distance of rounding to itself is at its chance, and so above all others."""
     x, y = np.random.default_rng(2).standard_normal((2, 40, 5))
@@ -238,18 +219,6 @@ def test_below_chance_the_best_pair_is_still_of_two_representations():
     assert found["procrustes"][0, 1] > found.chance("procrustes")[0, 1]
     assert found.best("procrustes")[:2] == ("x", "y")
     assert "x and y are not significantly above chance" in found._repr_html_()
-
-
-def test_exact_moments_agree_with_orders():
-    drawn = computed(null="permutations", n_permutations=499, measures=["cka"])
-    exact = computed(measures=["cka"])
-    off = ~np.eye(3, dtype=bool)
-    assert exact.null_method("cka") == EXACT_MOMENTS
-    assert "499 permutations" in drawn.null_method("cka")
-    error = drawn.chance_std("cka")[off] / math.sqrt(499)
-    assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
-    np.testing.assert_allclose(exact.chance_std("cka")[off], drawn.chance_std("cka")[off], rtol=0.1)
-    np.testing.assert_allclose(exact.pvalue("cka")[off], drawn.pvalue("cka")[off], atol=0.08)
 
 
 def test_a_pair_of_equal_data_is_tested_against_other_orders():
@@ -554,23 +523,6 @@ def test_evidence_from_a_file_says_that_it_has_no_arrays(square, tmp_path):
     assert read.difference("mean_cca", ("A", "B"), ("A", "C")) == square.difference(
         "mean_cca", ("A", "B"), ("A", "C")
     )
-
-
-@declared("Own", range=(-1, 1))
-def own(x: rs.Representation, y: rs.Representation) -> float:
-    """Correlation of the first columns."""
-    return float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1])
-
-
-def test_a_measure_of_a_user_gets_everything(tmp_path):
-    layers = {name: x[:, :7] for name, x in three().items()}
-    found = rs.evidence(
-        layers, measures=[own], n_permutations=99, progress=False, save=tmp_path / "e.db"
-    )
-    assert found.null_method("own") == "99 permutations"
-    assert found.parts["own"].kind == "groups"
-    assert np.isfinite(found.influence("own", "A", "B").values).all()
-    assert_same(found, rs.load(tmp_path / "e.db"))
 
 
 @pytest.mark.parametrize("ids", [None, [f"image {i}" for i in range(N)]])

@@ -17,7 +17,6 @@ from factories.files import forging
 from factories.measures import declared
 
 import resemblance as rs
-from resemblance.inference import exact_pairs, permuted
 from resemblance.inference.intervals import interval_parts
 from resemblance.inference.nulls import EXACT_MOMENTS
 
@@ -378,16 +377,6 @@ def test_permuted_pairs_among_many_can_be_significant(far):
     assert (adjusted[permuted] >= 1 / 400).all()
 
 
-def test_evidence_of_both_kinds_is_read_and_continued(tmp_path):
-    arrays, path = with_far_samples(5, 2), tmp_path / "e.comparison"
-    first = found(arrays, measures=[DEBIASED], save=path)
-    read, again = rs.load(path), found(arrays, measures=[DEBIASED], save=path)
-    for other, face in product((read, again), ("pvalue", "chance", "low")):
-        values = [getattr(e, face)(DEBIASED) for e in (first, other)]
-        np.testing.assert_array_equal(*values, err_msg=face)
-    assert read.null_method(DEBIASED) == first.null_method(DEBIASED)
-
-
 @pytest.mark.parametrize(
     ("arrays", "measure", "cause"),
     [
@@ -416,19 +405,6 @@ def test_permutations_that_the_data_need_are_announced_with_their_cause(
     assert capsys.readouterr().err == ""
 
 
-def test_much_work_is_announced_with_its_time_and_little_is_not(capsys, monkeypatch):
-    arrays = related()
-    found(arrays, measures=["procrustes", "rsa"], progress=True)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(exact_pairs, "MIN_ANNOUNCED_VALUES", 500)
-    monkeypatch.setattr(permuted, "MIN_TIMED_VALUES", 500)
-    line = "procrustes: all 3 pairs x 199 permutations = 597 values"
-    for seconds, rest in ((1e9, "\n"), (0.0, ", about ")):
-        monkeypatch.setattr(permuted, "LONG_COMPARISON_SECONDS", seconds)
-        found(arrays, measures=["procrustes"], n_permutations=199, progress=True)
-        assert line + rest in capsys.readouterr().err
-
-
 # --------------------------------------------------------------- values that no pairing can change
 
 
@@ -454,23 +430,6 @@ def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
     records = [r for r in evidence.records() if r["measure"] == "mmd"]
     assert (records[0]["pvalue"], records[0]["chance"]) == (None, None)
     assert records[0]["how"] == "does not depend on the pairing"
-
-
-def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
-    @declared("Mean distance", larger_is_more_similar=False, range=(0, np.inf), needs_pairing=False)
-    def mean_distance(x, y):
-        """The distance of two means."""
-        return float(np.linalg.norm(x.array.mean(0) - y.array.mean(0)))
-
-    equal = {
-        "A": np.ones((N, 3)) * np.arange(N)[:, None],
-        "B": np.arange(N)[:, None] * np.ones((N, 3)),
-    }
-    for arrays in (related(count=2), equal):  # the second pair has the value 0
-        pair = found(arrays, measures=[mean_distance]).pair(mean_distance, "A", "B")
-        assert math.isnan(pair.pvalue)
-        assert math.isnan(pair.chance)
-        assert "the value is the same for every permutation of the samples" in pair.reason
 
 
 def test_an_inner_product_that_no_order_changes_has_no_chance_level():

@@ -400,18 +400,6 @@ def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
             assert (p[np.triu_indices(4, 1)] > 0.99).all()
 
 
-def test_pvalues_are_adjusted_by_hand() -> None:
-    result = rs.score_models(*experiment(count=4), measure=PEARSON)
-    p = result.above_0(None)
-    order = np.argsort(p)
-    by_holm = np.maximum.accumulate(p[order] * [3, 2, 1]).clip(max=1)
-    by_rate = np.minimum.accumulate((p[order] * 3 / [1, 2, 3])[::-1])[::-1]
-    assert result.above_0()[order] == pytest.approx(by_holm)
-    assert result.above_0("fdr")[order] == pytest.approx(by_rate)
-    single, above = result.pairs(None), np.triu_indices(3, 1)
-    assert np.sort(result.pairs()[above])[0] == pytest.approx(min(1, 3 * single[above].min()))
-
-
 def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
     models, subjects = experiment()
     others = {name: x for name, x in subjects.items() if name != "s3"}

@@ -173,12 +173,3 @@ def test_what_has_no_score_beside_others_is_refused(subtests: Any) -> None:
     for name, (message, columns, options) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=message):
             rs.score_models(columns, subjects, **{"score": "partial", **QUIET, **options})
-
-
-def test_scores_do_not_depend_on_order_or_jobs() -> None:
-    models, subjects = experiment(count=3)
-    one = rs.score_models(models, subjects, score="regression", **QUIET)
-    reverse = dict(reversed(models.items())), dict(reversed(subjects.items()))
-    other = rs.score_models(*reverse, score="regression", jobs=2, **QUIET)
-    assert other.mean[::-1] == pytest.approx(one.mean, abs=1e-12)
-    assert other.standard_error[::-1] == pytest.approx(one.standard_error, abs=1e-12)
