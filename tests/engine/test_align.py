@@ -11,7 +11,7 @@ import pytest
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
-from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit
 
 import resemblance as rs
 from resemblance.measures.regression import RIDGE_PENALTIES
@@ -211,7 +211,9 @@ def test_an_alignment_keeps_names_ids_and_the_order_of_columns():
 def test_a_held_out_value_is_the_mean_over_folds(m):
     folds = list(KFold(5, shuffle=True, random_state=0).split(X))
     scores = [rs.align(X[a], Y[a], method=m).score(X[b], Y[b]) for a, b in folds]
-    table = rs.compare({"x": X}, {"y": Y}, measures=m, held_out=iter(folds), progress=False, jobs=2)
+    jobs = 2 if m == FITTED[0] else 1
+    options = {"measures": m, "held_out": iter(folds), "progress": False, "jobs": jobs}
+    table = rs.compare({"x": X}, {"y": Y}, **options)
     (spec,) = table.keys()
     assert table[spec][0, 0] == pytest.approx(np.mean(scores), rel=1e-9)
     split = KFold(5, shuffle=True, random_state=0)
@@ -219,15 +221,6 @@ def test_a_held_out_value_is_the_mean_over_folds(m):
     assert again[spec][0, 0] == table[spec][0, 0]
     explicit = m.with_parameters(held_out=list(KFold(7).split(X)))(X, Y)
     assert m.with_parameters(held_out=7)(X, Y) == pytest.approx(explicit, rel=1e-12)
-
-
-def test_every_sample_can_be_held_out_alone():
-    one_by_one = rs.linear_regression.with_parameters(held_out=len(X))(X, Y)
-    scores = [
-        rs.align(X[a], Y[a], method="linear_regression")._fitted.score(X[b], Y[b])
-        for a, b in LeaveOneOut().split(X)
-    ]
-    assert one_by_one == pytest.approx(np.mean(scores), rel=1e-9)
 
 
 def test_the_default_is_every_measure_with_a_fit():

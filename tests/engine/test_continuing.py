@@ -33,16 +33,6 @@ class Interrupted(Exception):
     pass
 
 
-def test_save_and_load_give_everything_back(plain, tmp_path):
-    plain.save(tmp_path / "result.db")
-    back = rs.load(tmp_path / "result.db")
-    assert same_scores(plain, back)
-    assert (back.rows, back.columns, back.failures) == (plain.rows, plain.columns, plain.failures)
-    assert [m._replace(range=tuple(m.range)) for m in back.measures] == list(plain.measures)
-    assert back.provenance == plain.provenance
-    assert not back["cka"].flags.writeable
-
-
 def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path):
     path, seen = tmp_path / "run.db", []
 
@@ -91,18 +81,6 @@ def test_a_failure_names_the_representation_it_is_shown_for(reps, tmp_path):
         for f in result.failures:
             named = [name for name in (f.x, f.y) if "dead" in name.lower()]
             assert any(f"representation {name!r} is constant" in f.reason for name in named)
-
-
-def test_more_measures_and_representations_compute_only_what_is_new(reps, plain, tmp_path):
-    path, seen = tmp_path / "run.db", []
-    few = dict(list(reps.items())[:3])
-    rs.compare(few, measures=["cka"], save=path, progress=False)
-    both = rs.compare(
-        reps, measures=["cka", "rsa"], save=path, progress=lambda done, total: seen.append(total)
-    )
-    assert seen[-1] == 15 - 6 + 15
-    assert np.array_equal(both["cka"], plain["cka"])
-    assert np.array_equal(both["rsa"], plain["rsa"])
 
 
 def test_a_new_version_of_a_measure_or_other_data_are_computed_again(reps, tmp_path):

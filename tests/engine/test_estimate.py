@@ -12,7 +12,6 @@ from factories.synthetic import tight_groups
 
 import resemblance as rs
 from resemblance.base.formatting import format_duration
-from resemblance.base.progress import format_time_left
 from resemblance.bench.resi import evaluate
 from resemblance.engine import estimate
 from resemblance.intermediates.rectangles import force_blockwise
@@ -121,22 +120,7 @@ def test_the_first_pairs_are_computed_once_and_values_stay(measured, monkeypatch
     assert (" on 2 workers" in err) == bool(workers)
 
 
-@pytest.mark.parametrize("progress", [False, lambda done, total: None])
-def test_nothing_is_printed_without_a_reader(monkeypatch, capsys, progress):
-    monkeypatch.setattr(estimate, "LONG_COMPARISON_SECONDS", 0.0)
-    rs.compare(made(20), measures="rsa", progress=progress)
-    assert capsys.readouterr().err == ""
-
-
 # --------------------------------------------------------------------------------------- in words
-
-
-@pytest.mark.parametrize(
-    ("steps", "total", "text"),
-    [(10, 30, ", about 60 s left"), (40, 40, ""), (0, 40, ""), (10, None, ""), (10, 0, "")],
-)
-def test_the_time_left_follows_from_the_speed_so_far(steps, total, text):
-    assert format_time_left(30.0, steps, total) == text
 
 
 def test_a_suite_announces_long_work(monkeypatch, capsys):

@@ -3,15 +3,11 @@ memory."""
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
-import json
 import re
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
 import numpy as np
 import pytest
@@ -21,7 +17,7 @@ from numpy.lib.format import open_memmap
 import resemblance as rs
 from resemblance import cli
 from resemblance.data.representation import fingerprint, pair_cache
-from resemblance.engine.intermediate_sizes import is_small, pair_cache_bytes
+from resemblance.engine.intermediate_sizes import pair_cache_bytes
 from resemblance.models.files import read_files
 
 FORECAST = importlib.import_module("resemblance.engine.forecast")
@@ -133,19 +129,6 @@ def test_tasks_are_those_that_an_executor_gets():
 # ------------------------------------------------------------------------------------------ memory
 
 
-def test_memory_is_that_of_intermediates_within_the_budget():
-    reps = made(8, 500)
-    whole = rs.plan(reps, measures="distance_correlation", memory="1GB")
-    small = rs.plan(reps, measures="distance_correlation", memory="4MB")
-    assert whole.memory > 8 * 8 * 500 * 499 // 2 > small.memory
-    assert small.memory < 4e6
-    assert small.passes > whole.passes == 1
-    assert small.budget == 4_000_000
-    with ThreadPoolExecutor(2) as pool:
-        both = rs.plan(reps, measures="distance_correlation", memory="10MB", jobs=pool)
-    assert small.memory < both.memory < 20e6
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_budget_bounds_the_memory_of_a_comparison(dtype):
     rng = np.random.default_rng(0)
@@ -200,12 +183,6 @@ def test_the_forecast_memory_of_a_pair_is_the_memory_that_the_pair_holds(spec, s
             arrays[value.ctypes.data, value.nbytes] = value.nbytes
     held = sum(arrays.values())
     assert abs(pair_cache_bytes(measure, *shape, shape[1], False) / held - 1) < 0.02
-
-
-def test_small_data_need_no_estimate():
-    for m, (n, d) in product(rs.list_measures(), [(20, 5), (50, 50), (30, 300), (300, 30)]):
-        assert is_small(n, d, 1, 10**12)
-        assert not is_small(n, d, 1, pair_cache_bytes(m, n, d, d)), m.spec
 
 
 def test_what_does_not_fit_says_what_would(monkeypatch):
@@ -265,21 +242,6 @@ def test_a_plan_computes_nothing(folder, capsys):
     assert sorted(p.name for p in folder.iterdir() if p.is_file()) == [
         "own.py", "r0.npy", "r1.npy", "r2.npy",
     ]  # fmt: skip
-
-
-def test_a_plan_as_data(folder, capsys):
-    assert cli.run([*FILES, "-m", "cka,rsa", "--plan", "--format", "json", "--jobs", "2"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["workers"], document["samples"], document["features"]) == (2, 60, [8, 8])
-    assert [m["measure"] for m in document["measures"]] == ["cka", "rsa"]
-    assert document["values"] == 12
-    assert not {"seconds", "intermediates", "pairs", "machine"} & {
-        *document,
-        *document["measures"][0],
-    }
-    assert cli.run([*FILES, "-m", "cka,rsa", "--plan", "-o", "plan.csv"]) == 0
-    rows = list(csv.DictReader(io.StringIO((folder / "plan.csv").read_text())))
-    assert [row["values"] for row in rows] == ["6", "6", "12"]
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -3,16 +3,11 @@ addresses."""
 
 from __future__ import annotations
 
-import platform
 import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 
-from resemblance import cli  # noqa: F401 - for other processes
-from resemblance.engine.jobs import process_pool
 from resemblance.engine.memory import available_memory
 
 GB = 10**9
@@ -59,19 +54,6 @@ def test_the_least_of_machine_and_groups(tmp_path, group):
     assert available_memory(tmp_path) == pytest.approx(expected, abs=2048)
 
 
-def test_the_limit_on_addresses_counts():
-    code = (
-        "import resource; from resemblance.engine.memory import available_memory; "
-        f"resource.setrlimit(resource.RLIMIT_AS, ({3 * GB}, {3 * GB})); print(available_memory())"
-    )
-    left = int(
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout
-    )
-    assert 0 < left < 3 * GB
-
-
 LIMITED = """
 import resource, numpy as np, resemblance as rs
 from resemblance.intermediates.distances import distances
@@ -94,29 +76,3 @@ def test_under_a_limit_the_measures_that_fit_are_computed():
     libraries take more."""
     run = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True)
     assert run.stdout == "['whole'] {'not enough memory'}\n", run.stderr
-
-
-def pages_taken() -> int:
-    """Return how many pages of memory a second array takes after a first one has ended."""
-    import resource
-
-    np.ones(4_000_000)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    np.ones(4_000_000)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-
-def pages_of_a_process(preparation: str) -> int:
-    code = f"from test_machine import *\n{preparation}\nprint(pages_taken())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, check=True
-    )
-    return int(done.stdout.split()[-1])
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
-def test_processes_of_ours_keep_the_memory_that_they_free():
-    with process_pool(2) as pool:
-        assert pool.submit(pages_taken).result() < 10
-    assert pages_of_a_process("with pytest.raises(SystemExit): cli.app(['--version'])") < 10
-    assert pages_of_a_process("") >= 10  # that of a user is left as it is

@@ -15,7 +15,6 @@ import pytest
 from scipy.spatial import procrustes
 
 import resemblance as rs
-from resemblance.base.exceptions import UndefinedError
 
 
 def row_cosine(X, Y):
@@ -194,23 +193,6 @@ def test_functions_that_are_no_measures_are_refused_with_a_remedy(pair):
     ]:
         with pytest.raises(ValueError, match=message):
             rs.compare(x, y, measures=functions, progress=False)
-
-
-def test_nan_is_a_failure_and_a_second_number_an_error(pair):
-    x, y = pair
-
-    def picky(X, Y):
-        return float((X * Y).sum()) if X.min() > -10 else np.nan
-
-    def sometimes(X, Y):
-        return float((X * Y).sum()) if len(X) != 40 else (1.0, 2.0)
-
-    result = rs.compare(100 * x, y, measures=picky, progress=False)
-    assert "returned NaN" in result.failures[0].reason
-    with pytest.raises(UndefinedError, match="returned NaN"):
-        rs.get_measure(picky)(100 * x, y)
-    with pytest.raises(ValueError, match=r"must return one number; it returned \(1.0, 2.0\)"):
-        rs.get_measure(sometimes)(x, y)
 
 
 def test_unequal_widths_are_recorded_and_other_errors_name_the_function_and_the_shapes(pair):

@@ -8,7 +8,7 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 
 import resemblance as rs
-from resemblance.intermediates import neighbors, rectangles
+from resemblance.intermediates import rectangles
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 NEIGHBORS = (
@@ -49,11 +49,12 @@ def single_values(m: rs.Measure, scale: str, scales, x, y) -> list[float]:
 
 
 def test_values_over_k_are_those_of_single_calls(subtests):
-    for spec in NEIGHBORS:
-        for kind in ("usual", "tied", "duplicates", "wide", "outlier", "far groups"):
+    kinds = ("usual", "tied", "duplicates", "wide", "outlier", "far groups")
+    for i, spec in enumerate(NEIGHBORS):
+        for kind in kinds[i % 2 :: 2]:
             with subtests.test(f"{spec} {kind}"):
                 x, y = pair(kind)
-                scales = [1, 2, 3, 7, 12, 18]
+                scales = [1, 2, 7, 18]
                 curve = rs.scale_curve(x, y, measure=spec, k=scales)
                 expected = single_values(rs.get_measure(spec), "k", scales, x, y)
                 np.testing.assert_array_equal(curve.values, expected)
@@ -81,16 +82,6 @@ def test_values_equal_scikit_learn():
     assert curve.mean == pytest.approx(np.mean(shared), rel=1e-12)
     assert curve.chance == pytest.approx(np.arange(1, 31) / 59, rel=1e-12)
     assert curve.scales.tolist() == list(range(1, 31))
-
-
-def test_neighbors_are_searched_once_per_representation(monkeypatch):
-    counts = []
-    search = neighbors.search_nearest
-    monkeypatch.setattr(
-        neighbors, "search_nearest", lambda similarity, k: counts.append(k) or search(similarity, k)
-    )
-    rs.scale_curve(*pair("usual"), k=range(1, 21))
-    assert counts == [20, 20]
 
 
 def test_tensors_a_self_comparison_and_many_samples(monkeypatch):

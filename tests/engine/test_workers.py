@@ -17,7 +17,6 @@ from resemblance.engine.workers import (
     WorkerCall,
     WorkerPool,
     count_workers,
-    is_on_this_machine,
     run_calls,
 )
 
@@ -92,23 +91,6 @@ def from_initializer(folder, name):
     return os.environ["OF_THE_POOL"]
 
 
-@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_calls_are_taken_when_there_is_a_worker_for_them(tmp_path, kind):
-    taken = []
-
-    def todo():
-        for i in range(40):
-            taken.append(i)
-            yield WorkerCall(str(i), undisturbed, (tmp_path, str(i)))
-
-    with kind(2) as pool:
-        outcomes = run_calls(todo(), pool)
-        next(outcomes)
-        assert len(taken) <= 5
-        assert len(list(outcomes)) == 39
-    assert len(list(tmp_path.iterdir())) == 40
-
-
 class KilledWorker(Exception):
     """Named as the error of Dask."""
 
@@ -140,10 +122,3 @@ def test_an_executor_says_how_many_workers_it_has(pool):
     assert count_workers(Scheduler([], planned=range(30))) == 30
     assert count_workers(Scheduler()) == 1
     assert count_workers(object()) == os.cpu_count()
-
-
-def test_only_workers_on_this_machine_share_its_files(pool):
-    assert is_on_this_machine(pool)
-    assert is_on_this_machine(ThreadPoolExecutor(1))
-    assert not is_on_this_machine(Scheduler())
-    assert not is_on_this_machine(None)
