@@ -236,17 +236,6 @@ def test_a_class_that_moved_is_named_however_few_of_its_samples_are_drawn(kind):
     assert not found.findings[-1].named
 
 
-def test_unmoved_classes_are_not_named(subtests):
-    g = np.random.default_rng(0)
-    for classes, n, d, noise in ((3, 60, 4, 0.3), (8, 80, 40, 0.3), (60, 300, 8, 1.0)):
-        labels = np.r_[np.arange(classes), g.choice(classes, n - classes)]
-        x = g.standard_normal((classes, d))[labels] + g.standard_normal((n, d))
-        for unmoved in (x, x + noise * g.standard_t(3, (n, d)), x @ anisotropic(d, g)):
-            with subtests.test(classes=classes):
-                found = strict(x, unmoved, labels=labels, max_samples=200)
-                assert not found.findings[-1].named, found.findings[-1].sentence
-
-
 def test_the_scatter_of_a_class_is_an_unbiased_variance(rng):
     groups, rest = np.repeat([0, 1], [3, 9]), rng.standard_normal((12, 4))
     x = rng.standard_normal((12, 4))

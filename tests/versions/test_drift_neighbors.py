@@ -3,21 +3,13 @@ rows that are in another order."""
 
 from __future__ import annotations
 
-import tracemalloc
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from factories.versions import CHANGES, PURPOSES, anisotropic, by_kind, by_name, orthogonal, strict
 
-import resemblance as rs
-from resemblance.versions.retrieval import (
-    column_medians,
-    find_nearest_rows,
-    lost_neighbor_share,
-    same_rows,
-    version_rows,
-)
+from resemblance.versions.retrieval import column_medians, find_nearest_rows, lost_neighbor_share
 
 
 def nearest(points: np.ndarray, rows: np.ndarray, k: int) -> list[set[int]]:
@@ -199,17 +191,3 @@ def test_classes_of_other_inputs_are_not_the_same_rows_in_another_order():
     x, y = (np.eye(24)[g.integers(0, 24, 400)] for _ in "xy")
     assert strict(x, y).reordered is None
     assert strict(x, x[g.permutation(400)]).reordered.exactly
-
-
-def test_rows_are_compared_without_a_list_of_them(rng):
-    x = rng.standard_normal((30_000, 2))
-    x[:2] = x[2:4]
-    once_more = x.copy()
-    once_more[0] = x[3]
-    rows = [version_rows(rs.Representation(a)) for a in (x, x[::-1], -0.0 * x, once_more)]
-    tracemalloc.start()
-    try:
-        assert [same_rows(rows[0], other) for other in rows] == [True, True, False, False]
-        assert tracemalloc.get_traced_memory()[1] < 2e6
-    finally:
-        tracemalloc.stop()

@@ -636,17 +636,6 @@ def test_the_command_estimates_for_a_larger_index(folder, capsys):
     assert not (folder / "none.npz").exists()
 
 
-def test_a_map_that_there_is_not_costs_no_other_output_and_no_code(folder, capsys):
-    outputs = ("--map", "map.npz", "--html", "page.html", "-o", "result.json")
-    assert run(words("other", *outputs)) == 1
-    err = capsys.readouterr().err
-    assert "no map written to map.npz: the decision is re-embed, which uses no map" in err
-    assert "wrote result.json, page.html" in err
-    assert not (folder / "map.npz").exists()
-    assert run(words("turned", *outputs)) == 0
-    assert "wrote result.json, page.html, map.npz" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 def test_the_command_reads_relevant_documents(folder, capsys, suffix):
     mark = "," if suffix == ".csv" else "\t"
