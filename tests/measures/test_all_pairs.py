@@ -4,7 +4,6 @@ matrices."""
 from __future__ import annotations
 
 import itertools
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -144,14 +143,6 @@ def test_values_do_not_depend_on_other_pairs(monkeypatch, subtests):
                 assert table.values[i, j] == square.values[i, [1, 3][j]]
 
 
-def test_a_representation_is_most_similar_to_itself(subtests):
-    for m in BLOCKED:
-        with subtests.test(str(m)):
-            x = Representation(latent(40, 6)[0])
-            most_similar = 1.0 if m.larger_is_more_similar else 0.0
-            assert m.all_pairs([x], [x]).values[0, 0] == pytest.approx(most_similar, abs=1e-12)
-
-
 def test_tensors_and_single_precision(monkeypatch, subtests):
     monkeypatch.setattr(rank_bins, "CONCORDANCE_BINS_PER_SIDE", 64)
     x, y = latent(40, 6, 9)
@@ -169,22 +160,6 @@ def test_tensors_and_single_precision(monkeypatch, subtests):
 MANY = 4200
 
 
-@pytest.mark.parametrize(
-    "spec",
-    ["distance_correlation", "rsm_norm_difference", "rsa[compare=pearson]", "cka[kernel=rbf]"],
-)
-def test_many_samples_need_no_matrix_of_all_pairs(spec):
-    x, y = latent(MANY, 3, 4)
-    m = rs.get_measure(spec)
-    rs.compare({"x": x[:50]}, {"y": y[:50]}, measures=[m], progress=False)
-    tracemalloc.start()
-    result = rs.compare({"x": x}, {"y": y}, measures=[m], progress=False)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8 * MANY**2 / 4
-    assert np.isfinite(result[m].item())
-
-
 def test_the_bound_of_ranks_is_recorded_of_many_samples(monkeypatch):
     monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 4096)
     x, y = latent(MANY, 3, 4)
@@ -192,60 +167,6 @@ def test_the_bound_of_ranks_is_recorded_of_many_samples(monkeypatch):
     assert 0 < record["rank_error"] < 1e-4
     (few,) = rs.compare({"x": x[:99]}, {"y": y[:99]}, measures=["rsa"], progress=False).records()
     assert "rank_error" not in few
-
-
-def test_caveats_and_chance_of_many_samples_need_no_matrix(monkeypatch):
-    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 4096)
-    x, y = (Representation(a) for a in latent(200, 60, 70))
-    measures = [rs.get_measure(s) for s in ("distance_correlation", "rsa[compare=cosine]")]
-    measures += [
-        rs.cka.with_parameters(kernel="rbf"),
-        rs.cka.with_parameters(kernel="laplace", estimator="lange"),
-    ]
-    measures.append(rs.distance_correlation.with_parameters(squared=True))
-    expected = [(m.caveat(x, y), m.chance and m.chance(x, y)) for m in measures]
-    assert any(caveat for caveat, _ in expected)
-    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 100)
-    x, y = (Representation(r.source) for r in (x, y))
-    for m, (caveat, chance) in zip(measures, expected):
-        assert m.caveat(x, y) == caveat
-        if m.chance:
-            assert m.chance(x, y) == pytest.approx(chance, rel=1e-10)
-    assert max(np.size(part) for part in leaves(x) + leaves(y)) <= 200 * 70
-
-
-def leaves(x: Representation) -> list[np.ndarray]:
-    """The arrays of all intermediates."""
-    values = [v if isinstance(v, tuple) else (v,) for v in x.cache.values()]
-    return [np.asarray(part) for parts in values for part in parts if not isinstance(part, str)]
-
-
-# --------------------------------------------------------------------------------- selected places
-
-
-@pytest.mark.parametrize("count", [1, 2, 999, 1000])
-@pytest.mark.parametrize("kind", ["normal", "ties", "zeros", "equal", "clusters", "outlier"])
-def test_the_middle_is_selected_in_passes(count, kind, monkeypatch):
-    rng = np.random.default_rng(count)
-    values = {
-        "normal": np.abs(rng.standard_normal(count)),
-        "ties": rng.integers(3, size=count) / 3,
-        "zeros": rng.standard_normal(count).clip(0.5) - 0.5,
-        "equal": np.full(count, 0.1),
-        "clusters": rng.integers(2, size=count) + 1e-12 * rng.random(count),
-        "outlier": np.append(rng.random(count - 1), 1e9),
-    }[kind]
-    monkeypatch.setattr(rectangles, "MAX_SORTED_VALUES", 20)
-    monkeypatch.setattr(rectangles, "PARTS_PER_INTERVAL", 8)
-    middle = (count - 1) // 2, count // 2
-    selected = rectangles.order_statistics(
-        lambda: iter(np.split(values, [count // 3])), count, middle, 2e9
-    )
-    scale = 4 * np.finfo(float).eps * 2e9  # equal but for rounding
-    assert selected.mean() == pytest.approx(np.median(values), abs=scale)
-    top = values.max() or 1.0
-    selected = rectangles.order_statistics(lambda: iter([values]), count, middle, top)
-    assert selected.mean() == pytest.approx(np.median(values), abs=4 * np.finfo(float).eps * top)
 
 
 # ------------------------------------------------------------------------------------------- ranks

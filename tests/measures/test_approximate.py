@@ -4,16 +4,15 @@ formats."""
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
 from factories.measures import declared
-from factories.output import emitted
 
 import resemblance as rs
 from resemblance.comparison.comparison import Diagnostic
@@ -21,8 +20,6 @@ from resemblance.comparison.store import SCORE_FILE_FORMAT
 from resemblance.intermediates import approximate
 from resemblance.intermediates.neighbors import neighbors
 from resemblance.intermediates.recall import RECALL_SAMPLES
-from resemblance.report import write_page
-from resemblance.report.output import content_to_json
 
 MEASURES = [
     "mka[k=15]", "mka[k=15,metric=cosine]", "kcka[k=15]", "jaccard",
@@ -89,19 +86,6 @@ def test_too_few_found_has_a_remedy(monkeypatch):
         rs.UndefinedError, match=r'of 300 neighbours of a sample; take search="exact"'
     ):
         rs.mka(x, x[::-1].copy(), k=300, search="hnsw")
-
-
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        (np.ones((50, 3)), "no sample has nearest neighbours"),
-        (clusters(10), "k must be from 1 to 9"),
-    ],
-)
-def test_the_errors_are_those_of_the_exact_search(x, message):
-    for index in ("exact", "hnsw"):
-        with pytest.raises(rs.UndefinedError, match=message):
-            neighbors(rs.Representation(x), k=10, metric="euclidean", search=index)
 
 
 def test_the_same_in_another_process_with_other_threads(poor):
@@ -203,76 +187,18 @@ def reps() -> dict[str, np.ndarray]:
     return {"a": isotropic(), "b": isotropic() + 0.5 * isotropic(seed=1), "c": clusters()}
 
 
-@pytest.fixture
-def compared(reps, poor) -> rs.Comparison:
-    return rs.compare(reps, measures=POOR, progress=False)
-
-
-def of(comparison: rs.Comparison, spec: str) -> np.ndarray:
-    """The recalls of a measure as a matrix."""
-    spec = comparison.info(spec).spec
-    found = {
-        (r.x, r.y): r.value
-        for r in comparison.diagnostics
-        if (r.measure, r.name) == (spec, "neighbor_recall")
-    }
-    return np.array([[found[x, y] for y in comparison.columns] for x in comparison.rows])
-
-
-def test_the_lower_recall_of_a_pair_is_recorded(reps, compared):
+def test_the_lower_recall_of_a_pair_is_recorded(reps, poor):
+    compared = rs.compare(reps, measures=POOR, progress=False)
     for spec, parameters in {
         "mka": {"k": 15},
         "cycle_knn": {"k": 10, "metric": "cosine"},
         "cknna": {"k": 10, "metric": "inner"},
     }.items():
         own = [rs.neighbor_recall(x, **parameters) for x in reps.values()]
-        assert np.array_equal(of(compared, spec), np.minimum.outer(own, own))
+        recorded = compared.numbers[compared.info(spec).spec]["neighbor_recall"]
+        assert np.array_equal(recorded, np.minimum.outer(own, own))
         assert own[0] < 0.9
     assert {r.measure.split("[")[0] for r in compared.diagnostics} == {"mka", "cycle_knn", "cknna"}
-
-
-def test_an_exact_search_leaves_every_output_as_it_was(reps):
-    result = rs.compare(reps, measures=["mka[k=15]", "jaccard"], progress=False)
-    assert {diagnostic.name for diagnostic in result.diagnostics} == {"chance"}
-    assert list(result.records()[0]) == ["measure", "label", "x", "y", "value", "reason", "chance"]
-    assert emitted(result, "csv").startswith("measure,label,x,y,value,reason,chance\n")
-    assert "recall" not in emitted(result, "table") + repr(result) + content_to_json(result)
-
-
-def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
-    path, done = tmp_path / "run.db", []
-    first = dict(list(reps.items())[:2])
-    rs.compare(first, measures=POOR, save=path, progress=False)
-    result = rs.compare(
-        reps, measures=POOR, save=path, progress=lambda count, total: done.append(total)
-    )
-    assert done[-1] == 3 * 4 + 2 * 2  # the pairs with c, two measures of two of them in both orders
-    assert result.diagnostics == rs.load(path).diagnostics == compared.diagnostics
-    done.clear()
-    assert (
-        rs.compare(reps, measures=POOR, save=path, progress=lambda *_: done.append(1)).diagnostics
-        == compared.diagnostics
-    )
-    assert not done
-    compared.save(tmp_path / "other.db")
-    assert rs.load(tmp_path / "other.db").diagnostics == compared.diagnostics
-
-
-def test_written_wherever_results_are(compared, tmp_path):
-    spec, note = "mka[k=15,search=hnsw]", "neighbor recall 0."
-    page = write_page(compared, tmp_path / "p.html").read_text()
-    assert f"<dt>{spec}</dt><dd>{note}" in page
-    for text in (emitted(compared, "table"), repr(compared), compared._repr_html_()):
-        assert note in text
-    records = json.loads(content_to_json(compared))["records"]
-    assert records == compared.records()
-    assert [r["neighbor_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
-    assert {r["neighbor_recall"] for r in records[-9:]} == {None}
-    assert emitted(compared, "csv").splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
-    assert list(compared.to_pandas().columns)[-1] == "neighbor_recall"
-    dataset = compared.to_xarray()
-    assert dataset[spec].attrs["diagnostics"].startswith(note)
-    assert "diagnostics" not in dataset["second_order_cosine"].attrs
 
 
 # ----------------------------------------------------------------- diagnostics of one's own measure
@@ -313,18 +239,14 @@ def test_diagnostics_depend_on_the_parameters():
 # --------------------------------------------------------------------------- files of other formats
 
 
-def test_a_file_of_another_format_is_refused_in_one_line(reps, tmp_path, subtests):
+def test_a_file_of_another_format_is_refused_in_one_line(reps, tmp_path):
     path = tmp_path / "other.db"
     rs.compare(reps, measures="cka", progress=False).save(path)
     for version in (1, SCORE_FILE_FORMAT - 1, SCORE_FILE_FORMAT + 1):
-        connection = sqlite3.connect(path)
-        connection.execute(f"PRAGMA user_version = {version}")
-        connection.close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"PRAGMA user_version = {version}")
         before = path.read_bytes()
         for use in (rs.load, lambda file: rs.compare(reps, save=file, progress=False)):
-            with subtests.test(version=version):
-                with pytest.raises(ValueError, match=f"format {version}.*Compare again") as error:
-                    use(path)
-                assert str(error.value).startswith(str(path))
-                assert "\n" not in str(error.value)
-                assert path.read_bytes() == before
+            with pytest.raises(ValueError, match=rf"^{path}.*format {version}.*Compare again.*$"):
+                use(path)
+            assert path.read_bytes() == before

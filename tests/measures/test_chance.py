@@ -10,7 +10,6 @@ import pytest
 import resemblance as rs
 from resemblance.data.representation import Representation
 from resemblance.inference.reorder import permute_representation
-from resemblance.measures.neighbor_lists import _longest_increasing
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
@@ -70,8 +69,8 @@ def mean_over_orders(measure: rs.Measure, x: Representation, y: Representation) 
 
 
 def test_chance_is_the_mean_over_all_orders(subtests):
-    for spec in KNOWN:
-        for kind in KINDS:
+    for i, spec in enumerate(KNOWN):
+        for kind in (list(KINDS)[i % 2], "tied"):
             with subtests.test(f"{spec}, {kind}"):
                 x, y = pair(kind)
                 measure = with_classes(spec, (x, y))
@@ -89,18 +88,6 @@ def test_chance_is_claimed_exactly_where_it_is_known():
     assert not any(rs.get_measure(spec).chance for spec in UNKNOWN)
     names = {spec.partition("[")[0] for spec in KNOWN}
     assert {m.name for m in rs.list_measures() if m.chance} <= names
-
-
-def test_the_mean_longest_increasing_subsequence_is_that_of_all_orders():
-    def longest(order):
-        best = []
-        for i, number in enumerate(order):
-            best.append(1 + max((best[j] for j in range(i) if order[j] < number), default=0))
-        return max(best, default=0)
-
-    for m in range(7):
-        mean = np.mean([longest(order) for order in itertools.permutations(range(m))])
-        assert _longest_increasing(m) == pytest.approx(mean, rel=1e-12)
 
 
 def test_lists_of_most_samples_have_no_chance_that_is_cheap():

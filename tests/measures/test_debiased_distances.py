@@ -53,14 +53,6 @@ def test_the_examples_of_dcor():
     assert values == pytest.approx([1.0, -0.5, 1.0])
 
 
-def test_unrelated_data_are_zero_on_average():
-    values = [
-        DEBIASED(*np.random.default_rng([1, seed]).standard_normal((2, 20, 30)))
-        for seed in range(100)
-    ]
-    assert abs(np.mean(values)) < 3 * np.std(values) / 10
-
-
 @pytest.mark.parametrize("spec", [DEBIASED.spec, "cka[estimator=features]"])
 def test_exact_moments_are_those_of_permutations(spec):
     n = 30
@@ -73,19 +65,6 @@ def test_exact_moments_are_those_of_permutations(spec):
     assert exact.chance(spec)[0, 0] == pytest.approx(0, abs=1e-12)
     assert drawn.chance(spec)[0, 0] == pytest.approx(0, abs=0.02)
     assert exact.chance_std(spec)[0, 0] == pytest.approx(drawn.chance_std(spec)[0, 0], rel=0.1)
-
-
-def test_many_samples_have_the_value_of_the_definition():
-    x = np.random.default_rng(2).standard_normal((4200, 3))
-    y = x[:, :1] + np.random.default_rng(3).standard_normal((4200, 2))
-    assert DEBIASED(x, y) == pytest.approx(cosine(u_centered(x), u_centered(y)), rel=1e-8)
-
-
-def test_values_without_a_sample_are_recomputed_values():
-    values = DEBIASED.leave_one_out(rs.Representation(X), rs.Representation(Y))
-    rows = np.arange(50)
-    expected = [DEBIASED(X[rows != k], Y[rows != k]) for k in range(50)]
-    np.testing.assert_allclose(values, expected, rtol=1e-9)
 
 
 MISTAKES = [

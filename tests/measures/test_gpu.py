@@ -6,13 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import gpu
-import numpy as np
 import pytest
-import torch
 
 import resemblance as rs
-from resemblance.base import arrays
-from resemblance.intermediates import rank_bins, rectangles
 
 SMALL = {"device": "cpu", "samples": 30, "features": 5, "count": 3, "layers": 2}
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -51,32 +47,3 @@ def test_it_checks_every_measure_and_writes_what_it_timed(run, capsys):
 def test_the_table_in_the_documentation_is_that_of_the_file():
     rows = gpu.stored(gpu.FILE, gpu.Row)
     assert Path(gpu.TABLE).read_text("utf-8") == gpu.tables(rows) + "\n"
-
-
-# --------------------------------------------------------------------------- what stays on a device
-
-
-def test_ranks_of_many_samples_are_counted_where_the_data_are(monkeypatch):
-    """Of the dissimilarities themselves, none but those of a few samples leave."""
-    g = np.random.default_rng(0)
-    x = g.standard_normal((700, 6))
-    y = np.round(x @ g.standard_normal((6, 4)), 1)
-    many = {name: rs.rsa.with_parameters(rdm=name) for name in ("euclidean", "cosine")}
-    sides = [[rs.Representation(side)] for side in (x, y)]
-    there = [[rs.Representation(torch.as_tensor(side))] for side in (x, y)]
-    expected = {name: m.all_pairs(*sides).values[0, 0] for name, m in many.items()}
-    copied = []
-
-    def watched(array):
-        copied.append(array.shape)
-        return arrays.to_numpy(array)
-
-    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 100)
-    monkeypatch.setattr(rank_bins, "to_numpy", watched)
-    monkeypatch.setattr(rank_bins, "DENSITY_SAMPLES", 100)
-    monkeypatch.setattr(
-        rank_bins, "CROWDED_BIN_RATIO", np.inf
-    )  # bins of ties are looked at on the CPU
-    for name, m in many.items():
-        assert m.all_pairs(*there).values[0, 0] == pytest.approx(expected[name], rel=1e-6)
-    assert set(copied) == {(100, 100), (rank_bins.MAX_RANK_BINS,)}

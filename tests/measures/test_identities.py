@@ -46,6 +46,11 @@ def rbf(x: np.ndarray, width: float) -> np.ndarray:
     return rbf_kernel(x, gamma=1 / (2 * (width * np.median(pdist(x))) ** 2))
 
 
+def laplace(x: np.ndarray) -> np.ndarray:
+    """Kernel whose width is 0.7 of the median distance."""
+    return np.exp(-cdist(x, x) / (0.7 * np.median(pdist(x))))
+
+
 def rbf_of_three(x: np.ndarray) -> np.ndarray:
     """Kernel of width 3 in the units of the data."""
     return rbf_kernel(x, gamma=1 / (2 * 3**2))
@@ -173,6 +178,13 @@ DEFINED = [  # a measure, the relative tolerance, and what it is equal to
     ("cka[estimator=debiased,kernel=rbf]", 1e-10, of(cosine, lambda x: u_centered(rbf(x, 1.0)))),
     ("cka[bandwidth=0.7,kernel=rbf]", 1e-10, of(cosine, lambda x: twice_centered(rbf(x, 0.7)))),
     ("cka[kernel=rbf,width=3]", 1e-10, of(cosine, lambda x: twice_centered(rbf_of_three(x)))),
+    ("cka[bandwidth=0.7,kernel=laplace]", 1e-9, of(cosine, lambda x: twice_centered(laplace(x)))),
+    ("cka[kernel=cosine]", 1e-9, of(cosine, lambda x: twice_centered(cosine_similarity(x)))),
+    (
+        "cka[estimator=lange,kernel=cosine]",
+        1e-9,
+        of(cosine, lambda x: without_diagonal(twice_centered(cosine_similarity(x)))),
+    ),
     ("mean_cca[aggregation=mean_squared]", 1e-9, mean_square_of_overlap),
     ("svcca[explained_variance=1.0]", 1e-9, rs.mean_cca),
     ("gulp[squared=True]", 1e-8, gulp_of_correlations),

@@ -51,16 +51,6 @@ def fidelity(k: np.ndarray, l: np.ndarray) -> float:
 # ------------------------------------------------------------------------------------ Gram matrices
 
 
-def test_nbs_is_the_fidelity_of_gram_matrices_and_the_cosine_of_the_angular_shape(pair):
-    k, l = map(gram, pair)
-    # 1e-6: roots of the rounding errors of zero eigenvalues
-    assert rs.nbs(*pair) == pytest.approx(
-        fidelity(k, l) / np.sqrt(np.trace(k) * np.trace(l)), rel=1e-6
-    )
-    assert rs.nbs(*pair) == pytest.approx(math.cos(rs.angular_shape(*pair)), rel=1e-12)
-    assert rs.nbs(*pair) == pytest.approx(1 - rs.procrustes(*pair) ** 2 / 2, rel=1e-12)
-
-
 def test_bures_is_the_distance_of_gram_matrices_and_the_procrustes_distance(pair):
     k, l = map(gram, pair)
     squared = np.trace(k) + np.trace(l) - 2 * fidelity(k, l)
@@ -84,19 +74,6 @@ def test_riemannian_is_the_norm_of_log_generalised_eigenvalues(pair, subtests):
             assert rs.riemannian(*pair, shrinkage=1) == pytest.approx(0, abs=1e-12)
 
 
-def test_ensd_counts_the_shared_dimensions(rng):
-    basis = np.linalg.qr(centered(rng.standard_normal((40, 7))))[0]
-    assert rs.ensd(basis[:, :5], 3 * basis[:, 2:]) == pytest.approx(3)
-    assert rs.ensd(basis[:, :3], basis[:, 3:]) == pytest.approx(0, abs=1e-12)
-    # It shares more with the first column than that is worth.
-    rich = basis * np.array([1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
-    assert (
-        rs.ensd(basis[:, :1], rich)
-        > 1.5 * rs.ensd(basis[:, :1], basis[:, :1])
-        == pytest.approx(1.5)
-    )
-
-
 # -------------------------------------------------------------------------------- partial whitening
 
 
@@ -116,23 +93,6 @@ def test_shape_by_its_definition(pair, subtests):
             assert rs.shape_distance(*pair, alpha=alpha) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_shape_interpolates_between_procrustes_and_cca(pair):
-    assert rs.shape_distance(*pair, alpha=1) == pytest.approx(
-        rs.angular_shape(*pair), rel=1e-10, abs=1e-14
-    )
-    ranks = [np.linalg.matrix_rank(centered(z)) for z in pair]
-    correlations = rs.mean_cca(*pair) * min(ranks)
-    cosine = math.cos(rs.shape_distance(*pair, alpha=0))
-    assert cosine == pytest.approx(correlations / math.sqrt(ranks[0] * ranks[1]), rel=1e-10)
-    assert rs.shape_distance(*pair, alpha=1e-9) == pytest.approx(
-        rs.shape_distance(*pair, alpha=0), abs=1e-6
-    )
-    assert rs.shape_distance(*pair, alpha=1 - 1e-9) == pytest.approx(
-        rs.shape_distance(*pair, alpha=1), abs=1e-6
-    )
-
-
 @pytest.mark.parametrize("alpha", [0, 0.5, 1])
 def test_small_angles_keep_their_digits(alpha, rng):
     x, noise = rng.standard_normal((2, 40, 5))
@@ -147,16 +107,6 @@ def test_small_angles_keep_their_digits(alpha, rng):
 
 
 # ------------------------------------------------------------------------------------ soft matching
-
-
-def test_soft_matching_of_equal_widths_is_permutation_procrustes_and_hard_matching(rng):
-    x, y = rng.standard_normal((2, 30, 8)) + 0.5
-    assert rs.soft_matching(x, y) == pytest.approx(
-        rs.permutation_procrustes(x, y) / math.sqrt(8), rel=1e-12
-    )
-    squared = 2 - 2 * rs.hard_correlation_match(x, y)
-    assert rs.soft_matching(x, y, units="unit") ** 2 == pytest.approx(squared, rel=1e-12)
-    assert rs.soft_matching(x, x[:, rng.permutation(8)]) == 0
 
 
 @pytest.mark.parametrize(("d", "e"), [(4, 9), (6, 4), (12, 5), (1, 7)])
@@ -241,11 +191,3 @@ def test_rtd_lite_from_bars_of_gudhi_and_single_linkage(n, rng):
     assert rs.rtd_lite(x, y) == pytest.approx(
         (trees[0] + trees[1]) / 2 - trees[2], rel=1e-10, abs=1e-12
     )
-
-
-def test_rtd_lite_is_the_part_of_rtd_that_is_clusters(rng):
-    for _ in range(10):
-        x, y = rng.standard_normal((2, 25, 3))
-        assert 0 < rs.rtd_lite(x, y) <= rs.rtd(x, y)
-        three = x[:3], y[:3]  # three points span no loop
-        assert rs.rtd_lite(*three) == pytest.approx(rs.rtd(*three), rel=1e-12, abs=1e-14)

@@ -8,7 +8,6 @@ definitions.
 from __future__ import annotations
 
 import json
-from functools import cache
 
 import numpy as np
 import pytest
@@ -104,19 +103,6 @@ def test_biased_cknna_equals_the_code_of_mka(inputs, subtests):
                 assert value == pytest.approx(expected, rel=1e-9)
 
 
-def test_cknna_of_all_neighbors_is_debiased_cka(inputs, subtests):
-    for case in OUTPUTS:
-        with subtests.test(str(case)):
-            x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
-            everyone = rs.cknna(x, y, k=len(x) - 1, kernel="linear")
-            assert everyone == pytest.approx(
-                rs.cka(x, y, estimator="debiased"), rel=1e-7, abs=1e-10
-            )
-            assert rs.cknna(x, y, k=len(x) - 1) == pytest.approx(
-                rs.cka(unit(x), unit(y), estimator="debiased"), rel=1e-7
-            )
-
-
 # ------------------------------------------------------------------------------------------- chance
 
 
@@ -139,52 +125,11 @@ def test_corrected_values_are_one_for_the_same_neighbors_and_need_room_for_chanc
 # -------------------------------------------------------------------------------------- definitions
 
 
-def lcs(a: tuple[int, ...], b: tuple[int, ...]) -> int:
-    @cache
-    def length(i: int, j: int) -> int:
-        if i == len(a) or j == len(b):
-            return 0
-        return 1 + length(i + 1, j + 1) if a[i] == b[j] else max(length(i + 1, j), length(i, j + 1))
-
-    return length(0, 0)
-
-
-def levenshtein(a: tuple[int, ...], b: tuple[int, ...]) -> int:
-    @cache
-    def edits(i: int, j: int) -> int:
-        if i == len(a) or j == len(b):
-            return len(a) - i + len(b) - j
-        return min(1 + edits(i + 1, j), 1 + edits(i, j + 1), (a[i] != b[j]) + edits(i + 1, j + 1))
-
-    return edits(0, 0)
-
-
 def ranks(points: np.ndarray, metric: str = "euclidean") -> np.ndarray:
     """Rank of every sample among the others, by distance and then by index; 0 for itself."""
     apart = cdist(points, points, metric)
     np.fill_diagonal(apart, -1)
     return np.argsort(np.argsort(apart, axis=1, kind="stable"), axis=1)
-
-
-def lists(points: np.ndarray, k: int) -> list[tuple[int, ...]]:
-    return [tuple(row) for row in np.argsort(ranks(points), axis=1)[:, 1 : k + 1].tolist()]
-
-
-@pytest.mark.parametrize("k", [1, 2, 7, 19])
-@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_lists_of_neighbors_by_recursion(k, rng):
-    x = rng.standard_normal((20, 3))
-    y = x + 0.5 * rng.standard_normal((20, 3))
-    pairs = list(zip(lists(x, k), lists(y, k), strict=True))
-    options = {"k": k, "metric": "euclidean"}
-    assert rs.lcs_knn(x, y, **options) == pytest.approx(np.mean([lcs(a, b) for a, b in pairs]) / k)
-    assert rs.edit_distance_knn(x, y, **options) == pytest.approx(
-        1 - np.mean([levenshtein(a, b) for a, b in pairs]) / k
-    )
-    assert rs.mutual_knn(x, y, **options) == pytest.approx(
-        np.mean([len({*a} & {*b}) for a, b in pairs]) / k
-    )
-    assert rs.lcs_knn(x, y, **options) <= rs.mutual_knn(x, y, **options)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])

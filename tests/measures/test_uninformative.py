@@ -8,14 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from factories.measures import declared
-from factories.output import emitted
 
 import resemblance as rs
 from resemblance.data.inputs import TRANSPOSED_HINT
 from resemblance.intermediates.spectra import root_flatness_bounds
 from resemblance.measures.inner_products import MIN_CEILING_SHARE, warn_near_ceiling
-from resemblance.report import write_page
 
 WIDTH = 12
 EXACT = [
@@ -29,14 +26,6 @@ EXACT = [
     "mutual_knn[corrected=True,k=4]", "information_imbalance[k=4]",
     "information_imbalance[corrected=True,k=4]", "cka[estimator=debiased]", "rsa",
     "magnitude_difference",
-]  # fmt: skip
-
-NEAR_CHANCE = [  # measures that say where a value is little above chance
-    "mean_cca[aggregation=mean_squared]", "linear_regression", "cka", "cka[kernel=laplace]",
-    "cka[kernel=rbf]", "distance_correlation", "distance_correlation[squared=True]", "procrustes",
-    "angular_shape", "nbs", "pwcka", "gulp", "eigenspace_overlap", "mutual_knn[k=8]",
-    "jaccard[k=8]", "cycle_knn[k=8]", "rsa[compare=cosine]",
-    "second_order_cosine[k=8,of=distance]", "aligned_cosine",
 ]  # fmt: skip
 
 
@@ -82,33 +71,6 @@ def test_what_is_fixed_for_one_reading_of_the_correlations_is_not_for_another():
     assert rs.pwcca.caveat(x, y).startswith("fixed")
     assert not rs.pwcca.with_parameters(directions="all").caveat(x, y)
     assert rs.pwcca.with_parameters(directions="all").caveat(y, x).startswith("fixed")
-
-
-def way(measure: rs.Measure, x: rs.Representation, y: rs.Representation, equal: float) -> float:
-    """How far a value is on the way to that of equal representations."""
-    value = measure.evaluate(x, y)
-    if measure.name in ("procrustes", "angular_shape"):
-        value = 1 - value**2 / 2 if measure.name == "procrustes" else np.cos(value)
-    if measure.name == "gulp":
-        n = x.shape[0]
-        return 1 - value**2 / (2 * min(n - 1, x.shape[1]))
-    return value / equal
-
-
-def test_near_is_what_shuffled_samples_reach(subtests):
-    for n in (10, 20, 60):
-        for spec in NEAR_CHANCE:
-            with subtests.test(f"{n}, {spec}"):
-                measure = rs.get_measure(spec)
-                x, y = noise(n, 16, 0), noise(n, 16, 1)
-                rng = np.random.default_rng(0)
-                shuffled = [rs.Representation(y.array[rng.permutation(n)]) for _ in range(40)]
-                reached = float(np.mean([way(measure, x, z, 1.0) for z in shuffled]))
-                caveat = measure.caveat(x, y)
-                if reached > MIN_CEILING_SHARE + 0.06:
-                    assert caveat
-                if reached < MIN_CEILING_SHARE - 0.06:
-                    assert not caveat or caveat.startswith("fixed")
 
 
 ROTATION_MEASURES = [rs.procrustes, rs.nbs, rs.bures, rs.angular_shape, rs.procrustes_size_shape]
@@ -175,15 +137,6 @@ def test_a_call_warns_at_the_line_of_the_caller(few):
         rs.cka(*few)
 
 
-def test_a_call_on_tensors_that_carry_gradients_warns_too(few):
-    import torch
-
-    x, y = (torch.tensor(a, requires_grad=True) for a in few)
-    with pytest.warns(rs.UninformativeWarning):
-        rs.cka(x, y).backward()
-    assert torch.isfinite(x.grad).all()
-
-
 def test_a_comparison_records_it_and_does_not_warn(few, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -204,21 +157,7 @@ def test_a_comparison_records_it_and_does_not_warn(few, tmp_path):
     records = [r["caveat"] for r in result.records() if r["measure"] == "mean_cca"]
     assert records == [None, said, said, None]
     assert f"{said} (2 values)" in repr(result)
-    page = write_page(result, tmp_path / "page.html").read_text()
-    for text in (result._repr_html_(), page, emitted(result, "table"), emitted(result, "json")):
-        assert "fixed by the number of samples" in text
-
-
-@declared("Guess", uninformative=lambda x, y, share: "a guess" if share < x.shape[0] else "")
-def guess(x, y, *, share: int = 5) -> float:
-    """Guess: a measure with a caveat of its own."""
-    return 0.5
-
-
-def test_a_measure_of_ones_own_says_when(few):
-    with pytest.warns(rs.UninformativeWarning, match="guess: a guess"):
-        guess(*few)
-    assert guess(*few, share=20) == 0.5
+    assert said in result._repr_html_()
 
 
 # -------------------------------------------------------------------------------- transposed arrays
