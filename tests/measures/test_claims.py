@@ -62,6 +62,8 @@ def variants(m: Measure) -> Iterator[tuple[tuple[str, Any], ...]]:
     if m.fit:
         yield (("held_out", 5),)
     for name, default in {**m.defaults, **dict(m.parameters)}.items():
+        if type(default) is int and m.family in ("neighbors", "topology"):
+            continue  # a number of neighbours or of draws decides on no claim
         if type(default) in (int, float) and default > 0 and name not in {*NUMBERS, *small}:
             is_one = default == 1 and type(default) is int
             yield ((name, 2 if is_one else type(default)(default / 2)),)
@@ -102,8 +104,6 @@ def undecided(m: Measure) -> set[str]:
         checks |= {"X is most similar to X", "direction"}
     if "whitened" in m.spec and ("rdm", "sqeuclidean") in m.parameters:  # as CKA, but of samples
         checks.add("invariant to sample rotation")
-    if m.spec == "gaussian_stochastic_shape":  # another order may lead to another local minimum
-        checks.add("ties in wide data")
     if ("search", "hnsw") in m.parameters or ("estimator", "stochastic") in m.parameters:
         checks.add("ties in wide data")  # an approximate index, and random vectors of positions
     if ("search", "hnsw") in m.parameters and m.name in ("kcka", "mka"):
@@ -145,6 +145,8 @@ def test_every_check_holds(family, subtests):
             checks = applicable_checks(m)
             if m not in BASES:  # every variant is a member of its own
                 del checks["variants"]
+            if m.name == "gaussian_stochastic_shape":  # another order, another local minimum
+                del checks["ties in wide data"]
             outcomes = list(iterate_outcomes(tried(m), checks))
             assert [o for o in outcomes if o.holds is False] == []
             open_checks = {o.check for o in outcomes if o.holds is None}
