@@ -24,13 +24,6 @@ FORECAST = importlib.import_module("resemblance.engine.forecast")
 RAISING = '''
 import resemblance as rs
 
-@rs.measure(label="Never", family="descriptive", larger_is_more_similar=False,
-    range=(0, float("inf")), symmetric=True, citation="x")
-def never(x, y):
-    """Never: is not called with data."""
-    assert x.shape[0] == 23, "a probe of the shapes of intermediates"
-    return 0.0
-
 @rs.measure(label="Raises", family="descriptive", larger_is_more_similar=False,
     range=(0, float("inf")), symmetric=True, citation="x")
 def raises(x, y):
@@ -205,9 +198,6 @@ def test_what_does_not_fit_says_what_would(monkeypatch):
     assert rs.plan(made(2), measures="cka").measures[0].note == "does not fit: use fewer features"
 
 
-# ---------------------------------------------------------------------- refused, and shown
-
-
 def test_it_is_shown_and_exported():
     forecast = rs.plan(made(3), measures=["cka", "rsa"])
     assert repr(forecast).startswith("12 values of 2 measures, ")
@@ -236,9 +226,9 @@ FILES = ("compare", "r0.npy", "r1.npy", "r2.npy")
 
 
 def test_a_plan_computes_nothing(folder, capsys):
-    own = ("-m", "own.py:never,own.py:raises,cka")
+    own = ("-m", "own.py:raises,cka")
     assert cli.run([*FILES, *own, "--plan", "--save", "run.comparison"]) == 0
-    assert "18 to compute" in capsys.readouterr().out
+    assert "12 to compute" in capsys.readouterr().out
     assert sorted(p.name for p in folder.iterdir() if p.is_file()) == [
         "own.py", "r0.npy", "r1.npy", "r2.npy",
     ]  # fmt: skip

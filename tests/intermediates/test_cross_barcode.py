@@ -1,5 +1,4 @@
-"""Cross-barcodes against Ripser, GUDHI and a boundary matrix reduced in plain Python, and what must
-not change them."""
+"""Cross-barcodes against GUDHI, and threads and installations that do not disturb them."""
 
 from __future__ import annotations
 
@@ -16,11 +15,10 @@ import pytest
 from scipy.spatial.distance import cdist, squareform
 
 import resemblance as rs
-from resemblance import Representation
 from resemblance import intermediates as intermediates
 from resemblance.intermediates import cross_barcode
 from resemblance.intermediates.cross_barcode import SortedEdges, bar_length_totals, enclosing_radius
-from resemblance.intermediates.samples import normalized_distances, subset_draws
+from resemblance.intermediates.samples import subset_indices
 
 
 def edges(w1, w2):
@@ -124,45 +122,15 @@ def test_bars_equal_gudhi(subtests):
                 assert total == pytest.approx(lengths.sum(), rel=1e-9, abs=1e-12)
 
 
-# ---------------------------------------------------------------------------- the measure by GUDHI
-
-
-def data(kind, n):
-    """Three representations of n samples."""
-    arrays = np.random.default_rng([4, n]).standard_normal((3, n, 5))
-    arrays[1:] += arrays[0]
-    return {
-        "normal": arrays,
-        "single precision": arrays.astype(np.float32),
-        "few places": np.round(arrays[:, :, :2]),
-    }[kind]
-
-
-def test_rtd_is_the_mean_total_of_gudhi_over_subsets(subtests):
-    for kind in ["normal", "single precision", "few places"]:
-        for n in [12, 90]:
-            with subtests.test(f"{kind}, {n}"):
-                m, reps = (
-                    rs.rtd.with_parameters(subsample=60, repeats=2),
-                    [Representation(x) for x in data(kind, n)],
-                )
-                for x, y in itertools.permutations(reps, 2):
-                    totals = []
-                    for draw in subset_draws(n, 60, 2, 0):
-                        matrices = [normalized_distances(r, draw) for r in (x, y)]
-                        totals.append(
-                            [
-                                np.ptp(gudhi_bars(w, np.minimum(*matrices)), axis=1).sum()
-                                for w in matrices
-                            ]
-                        )
-                    xy, yx = np.mean(totals, axis=0)
-                    assert m.evaluate(x, y) == pytest.approx((xy + yx) / 2, rel=1e-9)
-                    first = m.with_parameters(direction="first").evaluate(x, y)
-                    assert first == pytest.approx(xy, rel=1e-9)
-
-
-# ------------------------------------------------------------------------------------- closed forms
+def test_rtd_is_the_mean_of_both_directions_and_over_subsets():
+    x, y = np.random.default_rng(4).standard_normal((2, 30, 5))
+    first, second = (rs.rtd(x, y, direction=side) for side in ("first", "second"))
+    assert first != second
+    assert rs.rtd(x, y) == pytest.approx((first + second) / 2, rel=1e-12)
+    assert rs.rtd(y, x, direction="first") == pytest.approx(second, rel=1e-12)
+    draws = [subset_indices(30, 20, 0, trial) for trial in range(2)]
+    parts = [rs.rtd(x[rows], y[rows]) for rows in draws]
+    assert rs.rtd(x, y, subsample=20, repeats=2) == pytest.approx(np.mean(parts), rel=1e-12)
 
 
 def test_a_square_loses_its_loop():
@@ -171,9 +139,6 @@ def test_a_square_loses_its_loop():
     square = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], dtype=float)
     flat = 2 * (1 - np.eye(4))
     assert cross_barcode_totals(square, flat) == (0.0, 4.0)
-
-
-# --------------------------------------------------------------------------------------- properties
 
 
 def test_threads_do_not_disturb_each_other():
