@@ -231,6 +231,3 @@ def test_the_folder_of_a_study_gives_its_result(tmp_path):
     (tmp_path / "result.json").write_text("{")
     with pytest.raises(ValueError, match="run the suite again"):
         load(tmp_path)
-
-
-# --------------------------------------------------------------------------------------- mappings

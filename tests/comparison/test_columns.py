@@ -215,9 +215,6 @@ def test_many_pairs_without_a_value_take_no_memory_each():
     assert few[::-1] == tuple(few)[::-1]
 
 
-# -------------------------------------------------------------------------------- work and entries
-
-
 def test_work_is_cut_into_parts_that_have_all_of_it(many):
     reps = tuple(rs.Representation(data, name) for name, data in list(many.items())[:11])
     measures = [rs.cka, rs.pwcca]

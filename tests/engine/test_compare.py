@@ -413,9 +413,6 @@ def test_labels_that_do_not_fit_are_found_before_anything_is_computed(reps, tmp_
     assert not list(tmp_path.iterdir())
 
 
-# -------------------------------------------------------------------------- several comparisons
-
-
 class Interrupted(Exception):
     pass
 

@@ -120,9 +120,6 @@ def test_the_first_pairs_are_computed_once_and_values_stay(measured, monkeypatch
     assert (" on 2 workers" in err) == bool(workers)
 
 
-# --------------------------------------------------------------------------------------- in words
-
-
 def test_a_suite_announces_long_work(monkeypatch, capsys):
     monkeypatch.setattr(estimate, "LONG_COMPARISON_SECONDS", 0.0)
     monkeypatch.setattr(estimate, "MIN_TIMED_PAIRS", 10)

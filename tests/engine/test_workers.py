@@ -1,5 +1,4 @@
-"""Calls carried out by workers: how many at a time, and what becomes of those whose worker is
-killed."""
+"""Calls carried out by workers: what becomes of those whose worker is killed."""
 
 from __future__ import annotations
 

@@ -263,9 +263,6 @@ def test_no_closed_form_stores_all_pairs_of_many_samples(spec):
             leave_one_out_values(measure, x, x)
 
 
-# ------------------------------------------------------------------------------- many pairs at once
-
-
 def layers(n: int, *widths: int) -> list[Representation]:
     rng = np.random.default_rng(n)
     shared = rng.standard_normal((n, 4))

@@ -191,9 +191,6 @@ def test_the_tail_is_that_of_pearson_iii(subtests):
                 )
 
 
-# ------------------------------------------------------------------------------------- the claims
-
-
 def test_the_value_is_a_function_of_the_inner_product(subtests):
     for m in CLAIMED:
         at = [m.product.value(inner, 0.8, 0.9) for inner in (0.1, 0.2, 0.3)]

@@ -1,5 +1,4 @@
-"""Intermediates that are carried over to another order of the samples give the values of
-recomputed."""
+"""Intermediates that are carried over to another order of the samples, and declared axes."""
 
 from __future__ import annotations
 
@@ -68,17 +67,12 @@ def close(expected: float, m: Measure) -> Any:
     return pytest.approx(expected, rel=1e-9, abs=1e-12 * span, nan_ok=True)
 
 
-# ------------------------------------------------------------------------------- the catalogue
-
-
 def test_reordered_intermediates_give_the_same_value(subtests):
     """Of wide data; of tall and tied data: see the checks of every measure in test_claims."""
     for m in MEASURES:
         with subtests.test(str(m)):
             assert_carried(m, *map(Representation, pair_of("wide")))
 
-
-# ------------------------------------------------------------------------ all kinds of input
 
 SOME = get_measures(["cka", "cka[kernel=rbf]", "rsa", "mutual_knn", "mka[k=10]", "procrustes"])
 
@@ -111,9 +105,6 @@ def test_gradients_pass_through_the_moved_array():
 def test_an_order_holds_each_sample_once(order):
     with pytest.raises(ValueError, match="permutation"):
         permute_representation(Representation(pair_of("tall")[0]), order)
-
-
-# -------------------------------------------------------------------- what is computed, and kept
 
 
 def test_a_moved_representation_is_freed_with_its_last_reference():

@@ -1,5 +1,4 @@
-"""Equally near neighbours share their places: tables by hand, plain definitions, chance levels, no
-order of samples."""
+"""Equally near neighbours share their places: plain definitions, and wide data with ties."""
 
 from __future__ import annotations
 
@@ -33,8 +32,6 @@ def one_hot(seed: int, n: int = 300) -> np.ndarray:
 
 
 means_little = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-
-# ----------------------------------------------------------------------------------- tables by hand
 
 # The first sample is as far from the second as from the third.
 X = np.array([[0.0], [1.0], [-1.0], [5.0]])
@@ -249,12 +246,6 @@ def test_cknna_with_the_geometric_mean_of_the_weights(estimator):
 
     expected = product(0, 1) / sqrt(product(0, 0) * product(1, 1))
     assert rs.cknna(x, y, kernel="linear", estimator=estimator) == pytest.approx(expected, rel=1e-9)
-
-
-# ------------------------------------------------------------------------------- order and identity
-
-
-# ----------------------------------------------------------------------------- where they are found
 
 
 def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():

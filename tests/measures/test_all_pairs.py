@@ -155,8 +155,6 @@ def test_tensors_and_single_precision(monkeypatch, subtests):
             assert m.all_pairs(*single).values == pytest.approx(expected, rel=2e-4)
 
 
-# ------------------------------------------------------------------------------------ many samples
-
 MANY = 4200
 
 
@@ -167,9 +165,6 @@ def test_the_bound_of_ranks_is_recorded_of_many_samples(monkeypatch):
     assert 0 < record["rank_error"] < 1e-4
     (few,) = rs.compare({"x": x[:99]}, {"y": y[:99]}, measures=["rsa"], progress=False).records()
     assert "rank_error" not in few
-
-
-# ------------------------------------------------------------------------------------------- ranks
 
 
 @pytest.mark.parametrize("shape", ["normal", "heavy tails", "two clusters", "integers"])
@@ -226,9 +221,6 @@ def test_mmd_needs_a_median():
     x = np.zeros((20, 2))
     with pytest.raises(UndefinedError, match="the kernel has no width"):
         rs.mmd(x, x + np.eye(20, 2))
-
-
-# -------------------------------------------------------------------------------- without a value
 
 
 SIZES: list[tuple[int, int]] = []

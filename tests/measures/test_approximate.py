@@ -1,4 +1,4 @@
-"""Approximate nearest neighbours: what is found, what is missed and recorded, and files of older
+"""Approximate nearest neighbours: what is found, what is missed and recorded, and files of other
 formats."""
 
 from __future__ import annotations
@@ -171,8 +171,6 @@ def test_a_missing_package_names_its_extra(monkeypatch):
         ):
             call()
 
-
-# --------------------------------------------------------------------------------- what is recorded
 
 POOR = [
     "mka[k=15,search=hnsw]",

@@ -130,9 +130,6 @@ def test_corrected_imbalance_is_one_minus_what_is_above_chance():
     assert measure.with_parameters(corrected=True).evaluate(x, x) == 0
 
 
-# ---------------------------------------------------------------------------------- in a comparison
-
-
 @pytest.fixture(scope="module")
 def comparison():
     rng = np.random.default_rng(3)

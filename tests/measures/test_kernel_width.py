@@ -1,5 +1,5 @@
-"""The width of a kernel in units of the data: the numbers of other packages, and what changes with
-the scale of the data."""
+"""The width of a kernel in units of the data: the numbers of other packages, and the scale of the
+data."""
 
 from __future__ import annotations
 

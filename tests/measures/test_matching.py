@@ -1,5 +1,5 @@
-"""Exact identities of shape distances, transport between units, shared dimensions, prediction and
-spanning trees."""
+"""Identities of shape distances, transport, prediction and spanning trees, against their
+definitions."""
 
 from __future__ import annotations
 
@@ -148,9 +148,6 @@ def test_soft_matching_of_dead_units():
     assert rs.soft_matching(zero, one, units="unit") == pytest.approx(1)
 
 
-# --------------------------------------------------------------------------------------- prediction
-
-
 def test_linear_predictivity_is_ridge_regression_with_one_sample_left_out(pair):
     x, y = (centered(z) / np.linalg.norm(centered(z)) for z in pair)
     base = sum(((y[i] - np.delete(y, i, axis=0).mean(axis=0)) ** 2).sum() for i in range(len(y)))
@@ -162,9 +159,6 @@ def test_linear_predictivity_is_ridge_regression_with_one_sample_left_out(pair):
     assert rs.linear_predictivity(*pair) == pytest.approx(
         max(0, 1 - min(errors) / base), rel=1e-6, abs=1e-9
     )
-
-
-# ----------------------------------------------------------------------------------- spanning trees
 
 
 def scaled(points: np.ndarray) -> np.ndarray:

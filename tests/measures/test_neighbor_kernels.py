@@ -1,5 +1,5 @@
-"""Kernels of nearest neighbours: recorded values, the definitions written out, the theorems, and
-data without widths.
+"""Kernels of nearest neighbours: recorded values, definitions written out, copies of samples, and
+data without a value.
 
 ``stab_outputs_kernels.json``: the authors' code at f0ff8f0, called on the arrays of
 ``stab_inputs.npz``.

@@ -103,9 +103,6 @@ def test_biased_cknna_equals_the_code_of_mka(inputs, subtests):
                 assert value == pytest.approx(expected, rel=1e-9)
 
 
-# ------------------------------------------------------------------------------------------- chance
-
-
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_corrected_values_are_one_for_the_same_neighbors_and_need_room_for_chance(rng):
     x = rng.standard_normal((30, 4))

@@ -1,4 +1,4 @@
-"""Shape distances of noisy responses: recorded values, closed forms, repeats, and hostile input."""
+"""Shape distances of noisy responses: recorded values, closed forms, stimuli and refused input."""
 
 from __future__ import annotations
 

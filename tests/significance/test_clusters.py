@@ -1,4 +1,4 @@
-"""Clusters over time by sign flips: a loop over all flips with scipy, and repeated experiments."""
+"""Clusters over time by sign flips: a loop over all flips with scipy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many tests at once, against examples worked out elsewhere and by enumeration."""
+"""Many tests at once, worked out by hand."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ def test_missing_draws_count_as_large_and_missing_tests_are_left_out():
     p = np.array([0.01, np.nan, 0.02])
     assert holm_adjust(p)[[0, 2]] == pytest.approx(holm_adjust(p[[0, 2]]))
     assert math.isnan(holm_adjust(p)[1])
-
-
-# ------------------------------------------------------------------ two groups that share a level
 
 
 def test_groups_that_share_a_level_by_hand():
