@@ -41,10 +41,10 @@ def test_intervals_are_those_of_a_bootstrap_of_samples_or_of_blocks():
     correct = np.stack([NOISY[name].argmax(1) == LABELS for name in "ab"])
     for whole, units in ((None, np.arange(300)[:, None]), (blocks, np.arange(300).reshape(-1, 6))):
         result = rs.error_consistency(NOISY, LABELS, whole_blocks=whole)
-        draws = RANDOM.integers(len(units), size=(1500, len(units)))
+        draws = RANDOM.integers(len(units), size=(500, len(units)))
         values = [cohen_kappa_score(*correct[:, units[draw].ravel()]) for draw in draws]
         expected = np.quantile(values, (0.025, 0.975))
-        np.testing.assert_allclose(result.pairs[0][3:5], expected, atol=0.02)
+        np.testing.assert_allclose(result.pairs[0][3:5], expected, atol=0.03)
 
 
 def test_classifiers_that_are_always_right_have_no_value_and_a_reason():

@@ -8,7 +8,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.linalg import orthogonal_procrustes as scipy_procrustes
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 from sklearn.neighbors import NearestNeighbors
@@ -29,10 +28,6 @@ def centered(x: np.ndarray) -> np.ndarray:
     return x - x.mean(axis=0)
 
 
-def unit(x: np.ndarray) -> np.ndarray:
-    return centered(x) / np.linalg.norm(centered(x))
-
-
 def gram(x: np.ndarray) -> np.ndarray:
     return centered(x) @ centered(x).T
 
@@ -51,11 +46,6 @@ def laplace(x: np.ndarray) -> np.ndarray:
     return np.exp(-cdist(x, x) / (0.7 * np.median(pdist(x))))
 
 
-def rbf_of_three(x: np.ndarray) -> np.ndarray:
-    """Kernel of width 3 in the units of the data."""
-    return rbf_kernel(x, gamma=1 / (2 * 3**2))
-
-
 def twice_centered(k: np.ndarray) -> np.ndarray:
     return k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()
 
@@ -72,20 +62,6 @@ def without_diagonal(k: np.ndarray) -> np.ndarray:
     return k - np.diag(np.diag(k))
 
 
-def ranks(x, y):
-    return [np.linalg.matrix_rank(centered(z)) for z in (x, y)]
-
-
-def mean_square_of_overlap(x, y):
-    overlap = rs.eigenspace_overlap(centered(x), centered(y)) * max(x.shape[1], y.shape[1])
-    return overlap / min(ranks(x, y))
-
-
-def gulp_of_correlations(x, y):
-    squares = rs.mean_cca(x, y, aggregation="mean_squared") * min(ranks(x, y))
-    return sum(ranks(x, y)) - 2 * squares
-
-
 def gulp_with_ridge(x, y, ridge=0.03):
     n = len(x)
     x, y = (centered(z) / np.sqrt((centered(z) ** 2).sum() / n) for z in (x, y))
@@ -93,31 +69,6 @@ def gulp_with_ridge(x, y, ridge=0.03):
     ix, iy = (np.linalg.inv(s + ridge * np.eye(len(s))) for s in (sx, sy))
     squares = np.trace(ix @ sx @ ix @ sx) + np.trace(iy @ sy @ iy @ sy)
     return squares - 2 * np.trace(ix @ sxy @ iy @ sxy.T)
-
-
-def aligned(x, y):
-    """Both of one width, X turned by SciPy onto Y."""
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(z, ((0, 0), (0, width - z.shape[1]))) for z in (x, y))
-    return x @ scipy_procrustes(x, y)[0], y
-
-
-def distance_when_aligned(x, y):
-    return np.linalg.norm(np.subtract(*aligned(x, y)))
-
-
-def distance_covariances(x, y):
-    """The form S1 + S2 - 2 S3 of Székely et al. 2007, Theorem 1, in which no matrix is centred."""
-    x, y = (squareform(pdist(z)) for z in (x, y))
-
-    def covariance(a, b):
-        return (a * b).mean() + a.mean() * b.mean() - 2 * (a.mean(axis=0) * b.mean(axis=0)).mean()
-
-    return covariance(x, y) / np.sqrt(covariance(x, x) * covariance(y, y))
-
-
-def spectral_difference(x, y):
-    return np.linalg.norm(cdist(x, x) - cdist(y, y), ord=2)
 
 
 def correlations(x, y):
@@ -146,13 +97,6 @@ def rank_similarity(p, q):
     return total / sum(1 / i for i in range(1, len(places) + 1)) if places else 0
 
 
-def second_order_cosine(x, y):
-    a, b = cosine_similarity(x), cosine_similarity(y)
-    pairs = zip(nearest(x, 4, "cosine"), nearest(y, 4, "cosine"))
-    unions = [sorted({*p} | {*q}) for p, q in pairs]
-    return np.mean([cosine(a[i, union], b[i, union]) for i, union in enumerate(unions)])
-
-
 def uniformity(x):
     return np.log(np.exp(-2 * pdist(x / np.linalg.norm(x, axis=1, keepdims=True)) ** 2).mean())
 
@@ -172,12 +116,13 @@ COMPARED = {
     "kendall": lambda a, b: stats.kendalltau(a, b).statistic,
     "cosine": cosine,
 }
-DEFINED = [  # a measure, the relative tolerance, and what it is equal to
+# A measure, the relative tolerance, and what it is equal to. Others: see the authors' code in
+# test_golden and the printed numbers in test_printed_elsewhere.
+DEFINED = [
     ("cka[estimator=lange]", 1e-10, of(cosine, lambda x: without_diagonal(gram(x)))),
     ("cka[estimator=debiased]", 1e-10, of(cosine, lambda x: u_centered(x @ x.T))),
     ("cka[estimator=debiased,kernel=rbf]", 1e-10, of(cosine, lambda x: u_centered(rbf(x, 1.0)))),
     ("cka[bandwidth=0.7,kernel=rbf]", 1e-10, of(cosine, lambda x: twice_centered(rbf(x, 0.7)))),
-    ("cka[kernel=rbf,width=3]", 1e-10, of(cosine, lambda x: twice_centered(rbf_of_three(x)))),
     ("cka[bandwidth=0.7,kernel=laplace]", 1e-9, of(cosine, lambda x: twice_centered(laplace(x)))),
     ("cka[kernel=cosine]", 1e-9, of(cosine, lambda x: twice_centered(cosine_similarity(x)))),
     (
@@ -185,32 +130,22 @@ DEFINED = [  # a measure, the relative tolerance, and what it is equal to
         1e-9,
         of(cosine, lambda x: without_diagonal(twice_centered(cosine_similarity(x)))),
     ),
-    ("mean_cca[aggregation=mean_squared]", 1e-9, mean_square_of_overlap),
     ("svcca[explained_variance=1.0]", 1e-9, rs.mean_cca),
-    ("gulp[squared=True]", 1e-8, gulp_of_correlations),
     ("gulp[squared=True]", 1e-12, lambda x, y: rs.gulp(x, y) ** 2),
     ("gulp[ridge=0.03,squared=True]", 1e-9, gulp_with_ridge),
-    ("angular_shape", 1e-8, of(lambda a, b: np.arccos(cosine(*aligned(a, b))), centered)),
-    ("procrustes", 1e-10, of(distance_when_aligned, unit)),
     ("procrustes[squared=True]", 1e-10, lambda x, y: rs.procrustes(x, y) ** 2),
     ("procrustes[squared=True]", 1e-10, lambda x, y: 2 - 2 * np.cos(rs.angular_shape(x, y))),
-    ("procrustes_size_shape", 1e-10, of(distance_when_aligned, centered)),
-    ("aligned_cosine", 1e-9, lambda x, y: np.mean(list(map(cosine, *aligned(x, y))))),
-    ("distance_correlation[squared=True]", 1e-9, distance_covariances),
-    ("distance_correlation", 1e-9, lambda x, y: np.sqrt(distance_covariances(x, y))),
     *(
         (f"rsa[compare={name},rdm={kind}]", 1e-9, of(compare, lambda x, kind=kind: pdist(x, kind)))
         for kind in ("correlation", "cosine", "euclidean", "sqeuclidean")
         for name, compare in COMPARED.items()
     ),
-    ("rsm_norm_difference[norm=spectral]", 1e-9, spectral_difference),
     ("linear_regression[predict=first]", 1e-12, lambda x, y: rs.linear_regression(y, x)),
     *(
         (f"{name}[k=4,metric={metric}]", 1e-12, mean_over_neighbors(score, metric))
         for name, score in (("jaccard", jaccard), ("rank_similarity", rank_similarity))
         for metric in ("cosine", "euclidean")
     ),
-    ("second_order_cosine[k=4]", 1e-10, second_order_cosine),
     ("uniformity_difference[self_pairs=False]", 1e-9, of(gap, uniformity)),
 ]
 
@@ -222,9 +157,7 @@ def test_values_equal_definitions_and_other_libraries(subtests):
         y = x[:, : min(d, e)] @ rng.standard_normal((min(d, e), e)) + rng.standard_normal((n, e))
         for spec, tolerance, definition in DEFINED:
             with subtests.test(f"{spec} of {n, d, e}"):
-                # of GULP: twice the rank, less a sum that is as large where all is shared
-                rounding = 1e-10 if definition is gulp_of_correlations else 1e-12
-                expected = pytest.approx(definition(x, y), rel=tolerance, abs=rounding)
+                expected = pytest.approx(definition(x, y), rel=tolerance, abs=1e-12)
                 assert rs.get_measure(spec)(x, y) == expected
         greedy = rs.hard_correlation_match(x, y, matching="greedy")
         assert greedy <= rs.hard_correlation_match(x, y) + 1e-12
@@ -400,18 +333,3 @@ def test_a_second_driver_decomposes_what_the_first_does_not(monkeypatch, rng):
     monkeypatch.setattr(np.linalg, "svdvals", fails, raising=False)
     for name, value in before.items():
         assert float(rs.get_measure(name)(x, y)) == pytest.approx(value, abs=1e-10), name
-
-
-@pytest.mark.parametrize("width", [0.2, 1.0])
-def test_the_width_of_a_kernel_may_count_the_zero_distances_of_samples_to_themselves(width):
-    """Two clusters of equal size: the median falls between the distances within and between
-    them."""
-    rng = np.random.default_rng(0)
-    x = np.repeat([[0.0, 0.0], [9.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 2))
-    y = np.repeat([[0.0, 0.0, 0.0], [0.0, 7.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 3))
-    ratios = [np.median(cdist(z, z)) / np.median(pdist(z)) for z in (x, y)]
-    grams = [twice_centered(rbf(z, width * ratio)) for z, ratio in zip((x, y), ratios)]
-    expected = cosine(*grams)
-    m = rs.cka.with_parameters(kernel="rbf", bandwidth=width)
-    assert m(x, y, pairs="all") == pytest.approx(expected, rel=1e-12)
-    assert m(x, y) != pytest.approx(expected, rel=1e-2)

@@ -9,7 +9,7 @@ import gudhi
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
-from scipy.linalg import eigh, sqrtm
+from scipy.linalg import sqrtm
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist, squareform
 from sklearn.linear_model import Ridge
@@ -32,46 +32,6 @@ def pair(request) -> tuple[np.ndarray, np.ndarray]:
 
 def centered(x: np.ndarray) -> np.ndarray:
     return x - x.mean(axis=0)
-
-
-def gram(x: np.ndarray) -> np.ndarray:
-    return centered(x) @ centered(x).T
-
-
-def psd_root(matrix: np.ndarray) -> np.ndarray:
-    values, vectors = eigh(matrix)
-    return (vectors * np.sqrt(np.clip(values, 0, None))) @ vectors.T
-
-
-def fidelity(k: np.ndarray, l: np.ndarray) -> float:
-    root = psd_root(k)
-    return float(np.trace(psd_root(root @ l @ root)))
-
-
-# ------------------------------------------------------------------------------------ Gram matrices
-
-
-def test_bures_is_the_distance_of_gram_matrices_and_the_procrustes_distance(pair):
-    k, l = map(gram, pair)
-    squared = np.trace(k) + np.trace(l) - 2 * fidelity(k, l)
-    assert rs.bures(*pair) ** 2 == pytest.approx(squared, rel=1e-5)
-    assert rs.bures(*pair) == rs.procrustes_size_shape(*pair)
-    k, l = k / np.trace(k), l / np.trace(l)
-    assert rs.procrustes(*pair) ** 2 == pytest.approx(2 - 2 * fidelity(k, l), rel=1e-5)
-
-
-def shrunk(x: np.ndarray, shrinkage: float) -> np.ndarray:
-    k = gram(x)
-    return (1 - shrinkage) * len(k) * k / np.trace(k) + shrinkage * np.eye(len(k))
-
-
-def test_riemannian_is_the_norm_of_log_generalised_eigenvalues(pair, subtests):
-    for shrinkage in [0.001, 0.1, 0.9]:
-        with subtests.test(str(shrinkage)):
-            k, l = (shrunk(z, shrinkage) for z in pair)
-            expected = np.linalg.norm(np.log(eigh(k, l, eigvals_only=True)))
-            assert rs.riemannian(*pair, shrinkage=shrinkage) == pytest.approx(expected, rel=1e-9)
-            assert rs.riemannian(*pair, shrinkage=1) == pytest.approx(0, abs=1e-12)
 
 
 # -------------------------------------------------------------------------------- partial whitening

@@ -1,5 +1,4 @@
-"""Measures of shared neighbours: values of the authors' code, exact chance levels, and plain
-definitions.
+"""Measures of shared neighbours: values of the authors' code, and exact chance levels.
 
 ``stab_outputs_kernels.json``: minyoungg/platonic-rep and tariqul-islam/mka, called on the arrays of
 ``stab_inputs.npz``, as they are ("raw64") and with rows of unit length ("norm64").
@@ -12,7 +11,6 @@ import json
 import numpy as np
 import pytest
 from factories.files import GOLDEN
-from scipy.spatial.distance import cdist
 
 import resemblance as rs
 
@@ -120,23 +118,6 @@ def test_corrected_values_are_one_for_the_same_neighbors_and_need_room_for_chanc
 
 
 # -------------------------------------------------------------------------------------- definitions
-
-
-def ranks(points: np.ndarray, metric: str = "euclidean") -> np.ndarray:
-    """Rank of every sample among the others, by distance and then by index; 0 for itself."""
-    apart = cdist(points, points, metric)
-    np.fill_diagonal(apart, -1)
-    return np.argsort(np.argsort(apart, axis=1, kind="stable"), axis=1)
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("k", [1, 4])
-def test_information_imbalance_by_its_definition(k, metric, rng):
-    x = rng.standard_normal((300, 3))  # more samples than one block of rows
-    y = x + rng.standard_normal((300, 3))
-    near = (ranks(x, metric) <= k) & (ranks(x, metric) > 0)
-    expected = 2 / 300 * ranks(y, metric)[near].mean()
-    assert rs.information_imbalance(x, y, k=k, metric=metric) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_sample_that_is_nobodys_neighbor_does_not_come_back():
