@@ -312,7 +312,11 @@ def test_candidates_are_re_ranked_and_a_part_is_re_embedded():
     assert whole < recalls[0] < recalls[1] < recalls[2] < 1
     assert [o.embeds for o in result.options][-4:] == [750, 1500, 2250, 3000]
     half = np.random.default_rng(0).permutation(3000)[:1500]
-    stored = unit_rows(result.map("documents_affine")(old))
+    stored = result.map("documents_affine")(old)  # of length 1, as new vectors are
+    np.testing.assert_allclose(stored, unit_rows(stored))
+    assert "3,000 documents" not in str(result.caveats)
+    few = upgrade(old[:400], new[:400], a, b).caveats[-1]
+    assert "advised 1,000 for a rotation and 2,000 for re-ranking; the recalls are for" in few
     stored[half] = new[half]
     assert recalls[1] == pytest.approx(
         share(exact(b, stored, 10, "euclidean"), right).mean(), abs=0.05
@@ -482,7 +486,7 @@ def test_equal_files_are_a_caveat(folder, capsys):
     assert run(["upgrade-index", *pairs]) == 0
     lines = capsys.readouterr().out.splitlines()
     sides = ("old and new", "old_queries and new_queries")
-    assert lines[1:3] == [f"Note: {side} {words}." for side in sides]
+    assert lines[2:4] == [f"Note: {side} {words}." for side in sides]
     arrays = {"a": QUERIES, "b": QUERIES + 1, "a2": QUERIES.copy()}
     evidence = rs.evidence(arrays, measures="cka", n_permutations=9, progress=False)
     assert evidence.caveats[0] == f"'a' and 'a2' {words}"
@@ -599,14 +603,17 @@ def words(new: str, *options: str, old: str = "old") -> list[str]:
 def test_the_command_gives_what_the_function_does_and_saves_the_map(folder, capsys):
     (folder / "classes.csv").write_text("\n".join(f"c{c}" for c in CLASSES) + "\n")
     assert run(words("turned", "-q", "--map", "map.npz", "--groups", "classes.csv")) == 0
-    saved = np.load("map.npz")
-    shifted = TURNED_QUERIES - saved["before"]
-    mapped = saved["after"] + saved["factor"] * shifted @ saved["matrix"]
-    np.testing.assert_allclose(mapped, QUERIES, atol=1e-10)
-    assert (str(saved["side"]), bool(saved["normalize"])) == ("queries", False)
+    saved = rs.load("map.npz")
+    np.testing.assert_allclose(saved(TURNED_QUERIES), QUERIES, atol=1e-10)
+    assert saved[-3:] == ("queries", False, False)
+    np.savez("damaged.npz", **saved._asdict() | {"before": [0.0]})
+    with pytest.raises(ValueError, match=r"damaged\.npz"):
+        rs.load("damaged.npz")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Keep the index, and map new queries with a rotation")
-    assert "finds" not in "".join(lines[2:])
+    assert lines[0] == "Decision: map queries (option orthogonal)"
+    assert lines[1].startswith("Keep the index, and map new queries with a rotation")
+    assert lines[2].startswith("Note: 200 queries are fewer than the advised 300")
+    assert "finds" not in "".join(lines[4:])
     options = ["--maps", "affine", "--confidence-level", "0.8", "--metric", "inner"]
     run(words("turned", "-q", *options, "--format", "json"))
     found = json.loads(capsys.readouterr().out)["options"]

@@ -19,7 +19,7 @@ from ..base.results import (
 )
 from ..sections.result import Result, read_result_document
 
-# Magic bytes of score files (SQLite) and of saved streams (ZIP).
+# Magic bytes of score files (SQLite), and of saved streams and maps of an index (ZIP).
 SQLITE_MAGIC, ZIP_MAGIC = b"SQLite format 3\0", b"PK\3\4"
 STUDY_RESULT_FILE = "result.json"  # in the folder of a study
 STUDY_REMEDY = "remove it and run the suite again: what was computed is kept"
@@ -44,7 +44,7 @@ RESULT_MODULES: Mapping[str, str] = {
 
 
 def load(path: str | Path) -> Any:
-    """Load a result or a stream that ``save`` (or ``save=`` in a call) wrote.
+    """Load a result, a stream or a map of an index that ``save`` (or ``save=`` in a call) wrote.
 
     If ``path`` is the folder of a study, the result of the study is returned. The content of a file
     determines the type of the result, not the suffix. Opening a file never runs code. An
@@ -71,7 +71,10 @@ def load(path: str | Path) -> Any:
         return load_scores(path)
     if magic.startswith(ZIP_MAGIC):
         from ..stream import Stream
+        from ..versions.index_maps import is_index_map_file, load_index_map
 
+        if is_index_map_file(path):
+            return load_index_map(path)
         return Stream.load(path)
     return _result_from_text(path)
 

@@ -11,7 +11,7 @@ from ..sections.figures import Bar, Bars, Chart, Line
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
 from ..versions import IndexUpgrade
-from ..versions.advice import format_option_recalls
+from ..versions.advice import format_decision, format_option_recalls
 from .output import Output
 from .terminal import text_table
 
@@ -80,7 +80,8 @@ def _headline_numbers(upgrade: IndexUpgrade) -> dict[str, str]:
         if name in recalls
     }
     enough = format_percent(upgrade.settings["min_recall"])
-    return {"decision": upgrade.decision, **numbers, "recall that is enough": enough}
+    decision = format_decision(upgrade.decision, upgrade.option)
+    return {"decision": decision, **numbers, "recall that is enough": enough}
 
 
 def upgrade_output(upgrade: IndexUpgrade) -> Output:
@@ -102,7 +103,8 @@ def upgrade_output(upgrade: IndexUpgrade) -> Output:
         table for name in ("ways", "candidates") for table in _tables_of_section(result, name)
     ]
     notes = (f"Note: {caveat}." for caveat in upgrade.caveats)
-    parts: list[Any] = [upgrade.conclusion, *notes, *_details_beside_table(upgrade)]
+    decision = f"Decision: {format_decision(upgrade.decision, upgrade.option)}"
+    parts: list[Any] = [decision, upgrade.conclusion, *notes, *_details_beside_table(upgrade)]
     parts += [part for table in tables for part in ("", text_table(table))]
     return Output(parts, document, rows)
 

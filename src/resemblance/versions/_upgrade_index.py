@@ -17,7 +17,9 @@ from .advice import (
     MAX_EXTRAPOLATION_EXCESS,
     Decision,
     choose_option,
+    find_small_samples,
     format_candidate_recalls,
+    format_decision,
     format_gain,
     format_option_recalls,
     part_sentence,
@@ -89,7 +91,9 @@ class IndexUpgrade(BaseResult):
     row_facts: tuple[Fact, ...]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
-    caveats: tuple[str, ...] = ()  # doubts about the vectors, such as copies
+    caveats: tuple[
+        str, ...
+    ] = ()  # doubts about the vectors, such as copies, and about their number
 
     @property
     def failures(self) -> tuple[Option, ...]:
@@ -97,8 +101,11 @@ class IndexUpgrade(BaseResult):
         return tuple(o for o in self.options if o.new_model is None and o.old_model is None)
 
     def summary(self) -> str:
-        """Return the conclusion, the caveats about the vectors, and the details, one per line."""
-        return "\n".join((self.conclusion, *(f"  {x}" for x in (*self.caveats, *self.details))))
+        """Return the decision with the option, the conclusion, the caveats about the vectors, and
+        the details, one per line."""
+        notes = (f"  {note}" for note in (*self.caveats, *self.details))
+        decision = format_decision(self.decision, self.option)
+        return "\n".join((f"Decision: {decision}", self.conclusion, *notes))
 
     @property
     def code(self) -> int:
@@ -112,8 +119,9 @@ class IndexUpgrade(BaseResult):
         ``side`` of the map names its input: "queries" by the new model, which then search the old
         index, or "documents" of the old index, which new queries then search. Call the map with
         such rows (n, e). The map computes ``after + factor * (rows - before) @ matrix``, from its
-        attributes ``before``, ``matrix``, ``factor`` and ``after``. Normalise mapped documents if
-        the new model normalises vectors. Raises ``ValueError`` for an option without a map.
+        attributes ``before``, ``matrix``, ``factor`` and ``after``. The map first scales ``rows``
+        to length 1 if ``normalize`` is True, and then scales the mapped rows if
+        ``normalize_mapped`` is True. Raises ``ValueError`` for an option without a map.
         """
         option_name = name or self.option or self.decision
         base = next(
@@ -344,7 +352,11 @@ def _build_upgrade(
         row_facts=facts,
         settings=settings,
         provenance=environment_versions(),
-        caveats=task.caveats if has_copied_rows(facts) else (*task.caveats, *task.copies),
+        caveats=(
+            *task.caveats,
+            *(() if has_copied_rows(facts) else task.copies),
+            *find_small_samples(decision, options, settings),
+        ),
     )
     sentences = _fact_sentences(result) if fault else _upgrade_sentences(result)
     return replace(result, details=tuple(sentences))
@@ -436,7 +448,8 @@ def _map_sentence(result: IndexUpgrade) -> Iterator[str]:
     if name in result.maps:
         side = result.maps[name].side
         model, space = ("new", "old index") if side == "queries" else ("old", "new model")
+        scaling = " and scales them to length 1" if result.maps[name].normalize_mapped else ""
         yield (
-            f"The map takes {side} of the {model} model to the space of the {space}; the other "
-            "direction needs another map."
+            f"The map takes {side} of the {model} model to the space of the {space}{scaling}; the "
+            "other direction needs another map."
         )

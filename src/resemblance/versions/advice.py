@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.formatting import format_percent
+from ..base.formatting import format_percent, join_words
 from .index_options import (
     ANSWER_PHRASES,
     MIN_DOCUMENTS_PER_CANDIDATE,
@@ -40,6 +40,11 @@ OPTION_INSTRUCTIONS = {  # instructions to the user
     "documents_orthogonal": "Map the stored vectors with a rotation, and search with new queries",
     "documents_affine": "Map the stored vectors with an affine map, and search with new queries",
 }
+
+
+MIN_ADVISED_QUERIES = 300  # with fewer queries, the lower bounds are far below the recalls
+MIN_ROTATION_DOCUMENTS, MIN_RERANK_DOCUMENTS = 1000, 2000
+MIN_AFFINE_DOCUMENTS_PER_COLUMN = 10
 
 
 class Decision(NamedTuple):
@@ -113,7 +118,47 @@ def _failing_groups(recall: Recall, min_recall: float) -> list[GroupRecall]:
     return [group for group in recall.groups if group.low is not None and group.low < min_recall]
 
 
+def find_small_samples(
+    decision: Decision, options: Sequence[Option], settings: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return caveats about fewer queries or documents than ``docs/upgrade.md`` advises.
+
+    Documents are counted for the chosen option and for all cheaper options.
+    """
+    caveats, queries, documents = [], settings["queries"], settings["documents"]
+    if queries < MIN_ADVISED_QUERIES:
+        caveats.append(
+            f"{queries:,} queries are fewer than the advised {MIN_ADVISED_QUERIES:,}: the lower "
+            "bounds are low, and a rare kind of query may be missing"
+        )
+    advised_counts = {
+        "orthogonal": ("a rotation", MIN_ROTATION_DOCUMENTS),
+        "affine": ("an affine map", MIN_AFFINE_DOCUMENTS_PER_COLUMN * max(settings["widths"])),
+        "rerank": ("re-ranking", MIN_RERANK_DOCUMENTS),
+    }
+    names = [option.name for option in options]
+    n_tried = names.index(decision.option) + 1 if decision.option in names else len(names)
+    tried = {o.name.partition("[")[0] for o in options[:n_tried] if o.new_model or o.old_model}
+    lacking = [
+        f"{count:,} for {phrase}"
+        for name, (phrase, count) in advised_counts.items()
+        if name in tried and documents < count
+    ]
+    if lacking and decision.name != "stay":
+        scope = f"; the recalls are for an index of {documents:,} documents"
+        caveats.append(
+            f"{documents:,} documents by both models are fewer than the advised "
+            f"{join_words(lacking)}{scope if settings['index'] == documents else ''}"
+        )
+    return tuple(caveats)
+
+
 # ------------------------------------------------------------------------------------------- words
+
+
+def format_decision(decision: str, option: str | None) -> str:
+    """Return the decision with the name of the option: "map queries (option orthogonal)"."""
+    return decision if option in (None, decision) else f"{decision} (option {option})"
 
 
 def upgrade_verdict(

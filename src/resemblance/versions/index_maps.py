@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ..base.exceptions import UndefinedError
 from ..base.json_files import atomic_write
+from ..data.array_files import name_file_in_errors
 from .maps import AffineMap
 from .retrieval import MAX_BLOCK_ROWS
 from .stored import StoredRows, scale_to_unit_length
@@ -25,7 +27,8 @@ class IndexMap(NamedTuple):
     ``side`` names the rows that the map accepts: "queries" by the new model, mapped to the space of
     the old index; or "documents" by the old model, mapped to the space of the new model. The two
     maps are not inverse to each other. ``normalize`` says whether calling the map first scales rows
-    to length 1, as for the cosine metric.
+    to length 1, as for the cosine metric. ``normalize_mapped`` says whether the call scales mapped
+    rows to length 1: the recalls count mapped documents so if the new model normalises vectors.
     """
 
     before: np.ndarray
@@ -34,9 +37,10 @@ class IndexMap(NamedTuple):
     after: np.ndarray
     side: MapSide
     normalize: bool
+    normalize_mapped: bool
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Return mapped rows, with the width of the other model.
+        """Return mapped rows, with the width of the other model, as the recalls count the rows.
 
         Raises ``ValueError`` for rows of another width.
         """
@@ -48,16 +52,47 @@ class IndexMap(NamedTuple):
                 f"{len(self.before)}); got {rows.shape}"
             )
         rows = scale_to_unit_length(rows) if self.normalize else rows
-        return self.after + self.factor * ((rows - self.before) @ self.matrix)
+        mapped = self.after + self.factor * ((rows - self.before) @ self.matrix)
+        return scale_to_unit_length(mapped) if self.normalize_mapped else mapped
 
     def save(self, path: str | Path) -> None:
-        """Write the map to a file of :func:`numpy.savez`, one array per attribute."""
+        """Write the map to a file of :func:`numpy.savez`, one array per attribute.
+
+        :func:`resemblance.load` returns the map.
+        """
         with atomic_write(Path(path)) as partial, partial.open("wb") as file:
             np.savez(file, **self._asdict())
 
 
+def is_index_map_file(path: Path) -> bool:
+    """Return whether a file is an archive with the arrays of :meth:`IndexMap.save`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {f"{name}.npy" for name in IndexMap._fields} <= set(archive.namelist())
+    except zipfile.BadZipFile:
+        return False
+
+
+def load_index_map(path: Path) -> IndexMap:
+    """Return the map in a file of :meth:`IndexMap.save`; raise ``ValueError`` for a damaged
+    file."""
+    with name_file_in_errors(str(path)), np.load(path, allow_pickle=False) as archive:
+        arrays = [archive[name] for name in IndexMap._fields]
+        if [array.ndim for array in arrays] != [1, 2, 0, 1, 0, 0, 0]:
+            raise ValueError(f"the shapes are {[array.shape for array in arrays]}")
+        index_map = IndexMap._make(array if array.ndim else array.item() for array in arrays)
+        if index_map.side not in get_args(MapSide):
+            raise ValueError(f"the map is for {index_map.side!r}")
+        index_map(np.zeros((1, len(index_map.before))))  # raises for widths that differ
+        return index_map
+
+
 def make_index_map(
-    fit: AffineMap, side: MapSide, units: tuple[float, float], normalize: bool = False
+    fit: AffineMap,
+    side: MapSide,
+    units: tuple[float, float],
+    normalize: bool = False,
+    normalize_mapped: bool = False,
 ) -> IndexMap:
     """Return a fitted map for vectors in original units.
 
@@ -67,7 +102,8 @@ def make_index_map(
     before, after = (1.0, 1.0) if normalize else units
     matrix = np.eye(len(fit.before)) if fit.matrix is None else fit.matrix
     factor = fit.factor * (after / before)
-    return IndexMap(fit.before * before, matrix, factor, fit.after * after, side, normalize)
+    normalizations = (normalize, normalize_mapped)
+    return IndexMap(fit.before * before, matrix, factor, fit.after * after, side, *normalizations)
 
 
 class DocumentMoments(NamedTuple):

@@ -210,6 +210,11 @@ def batch_verdict(
     if features:
         column_list = list_names(features, MAX_NAMED_COLUMNS)
         sentences.append(f"Columns with another distribution, from 0: {column_list}.")
+    if exceeded_tests:
+        sentences.append(
+            "The inputs may differ, or the model: to find out, embed the inputs of one batch "
+            "again, and compare the two versions in pairs."
+        )
     return " ".join(sentences)
 
 

@@ -92,14 +92,14 @@ def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMeth
     pairs = [fit_index_maps(names, old, new, half, ("old", "new")) for half in halves]
     methods, missing_reasons = _methods_without_maps(task)
     reasons = {**missing_reasons, **reasons}
-    is_unit = task.metric == "cosine"
+    is_unit, is_mapped_unit = task.metric == "cosine", are_normalized(task.new)
     index_maps = {
         n: make_index_map(fit, "queries", units[::-1], is_unit) for n, fit in queries.items()
     }
     methods |= {name: ServingMethod(fit(task.b)) for name, fit in queries.items()}
     for name in names:
         key, fits = f"documents_{name}", (pairs[0][name], pairs[1][name])
-        index_maps[key] = make_index_map(fits[0], "documents", units, is_unit)
+        index_maps[key] = make_index_map(fits[0], "documents", units, is_unit, is_mapped_unit)
         methods[key] = ServingMethod(task.b, cross_fitted_change(task, fits, halves[0]))
     method_names = {"keep", "normalize", "cut", *maps, *(f"documents_{name}" for name in maps)}
     numbers = {
