@@ -24,6 +24,8 @@ CITATIONS_BY_NAME: Mapping[str, tuple[str, ...]] = {
         "westfall1993resampling",
         "holm1979simple",
         "bretz2009graphical",
+        "kaziaoual1995refined",
+        "efron1981jackknife",
     ),
     "score_models": ("nili2014toolbox", "schutt2023statistical"),
     "score_models_over_time": (

@@ -451,6 +451,7 @@ def test_explain_knows_measures_and_statistics(call, subtests):
             # never by the bare name, which may be that of another package in an index
             assert not re.search(r"pip install (-e )?\"?resemblance\[", " ".join(out.split()))
             assert ("'debiased'" in out) >= ("[" in spec)
+            assert (f'resemblance cite "{spec}"' in out) == ("[" in spec)
 
 
 # ----------------------------------------------------------------------------- as a real process

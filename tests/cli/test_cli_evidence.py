@@ -71,6 +71,10 @@ def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
     assert "49 permutations" in lines[-1]
     assert "smallest possible p: 0.02" in lines[-1]
     assert "adjusted" in call("a.npy", "b.npy", "c.npy", *words)[1].splitlines()[0]
+    both = ("a.npy", "b.npy", "-m", "cka[estimator=debiased],mutual_knn")
+    assert "parameters: MutualKNN (k=10, cosine)" in call(*both)[1].splitlines()[-1]
+    row = records(call(*both, "--format", "json")[1])[1]
+    assert (row["label"], row["chance"]) == ("CKA (debiased)", 0)
 
 
 @pytest.mark.parametrize(

@@ -354,8 +354,9 @@ class Comparison(MappingResult):
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.
 
-        The value is None if the measure failed. If there are diagnostics, every record has the
-        names of all diagnostics as well, with None for a pair without the diagnostic.
+        The label has the parameters, as in a table: "CKA (debiased)". The value is None if the
+        measure failed. If there are diagnostics, every record has the names of all diagnostics as
+        well, with None for a pair without the diagnostic.
         """
         reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
         diagnostics = {diagnostic[:4]: diagnostic.value for diagnostic in self.diagnostics}
@@ -364,7 +365,7 @@ class Comparison(MappingResult):
         for m in self.measures:
             for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
                 value, reason = float(self.values[m.spec][i, j]), reasons.get((m.spec, x, y))
-                record: dict[str, Any] = {"measure": m.spec, "label": m.label, "x": x, "y": y}
+                record: dict[str, Any] = {"measure": m.spec, "label": m.title, "x": x, "y": y}
                 record |= {"value": None if np.isnan(value) else value, "reason": reason}
                 records.append(record | {n: diagnostics.get((m.spec, x, y, n)) for n in names})
         return records

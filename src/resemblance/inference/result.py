@@ -109,6 +109,11 @@ class Evidence(MappingResult):
         return self.comparison.measures
 
     @property
+    def provenance(self) -> Mapping[str, Any]:
+        """The facts about the comparison: counts of samples, pooling, versions of the packages."""
+        return self.comparison.provenance
+
+    @property
     def failures(self) -> tuple[Failure, ...]:
         """Reasons for missing values, missing intervals and missing chance levels."""
         reasons = [failure for cells in self.parts.values() for failure in cells.reasons]
@@ -139,8 +144,13 @@ class Evidence(MappingResult):
         return to_html(self)
 
     def chance(self, measure: AnyMeasure) -> np.ndarray:
-        """Return the mean of the value over the permutations that the design allows."""
-        return self._null(measure).chance + 0.0  # turns -0 into 0
+        """Return the mean of the value over the permutations that the design allows.
+
+        A mean below 1e-12 standard deviations of the permuted values is rounding, and becomes 0.
+        """
+        null = self._null(measure)
+        is_rounding = abs(null.chance) <= MIN_RELATIVE_SPREAD * null.spread
+        return np.where(is_rounding, 0.0, null.chance)
 
     def chance_std(self, measure: AnyMeasure) -> np.ndarray:
         """Return the standard deviation of the value over the permutations of the design."""

@@ -96,7 +96,8 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
 
 @aligned_cosine.claim("uninformative")
 def uninformative_row_directions(x: Representation, y: Representation) -> str:
-    """Near when the rows of both sides point in nearly orthogonal directions, as for n below d.
+    """Near an extreme when the rows of both sides point in nearly orthogonal directions, as for n
+    below d.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -252,8 +253,8 @@ def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) 
 @procrustes_size_shape.claim("uninformative")
 @shape_distance.claim("uninformative")
 def uninformative_rotations(x: Representation, y: Representation, alpha: float = 1.0) -> str:
-    """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d;
-    fixed if whitened.
+    """Near an extreme when the singular values of both sides are n - 1 nearly equal ones, as for n
+    <= d; fixed if whitened.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise. ``alpha`` as in :func:`shape_distance`: 0 whitens. A pair whose

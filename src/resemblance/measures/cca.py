@@ -110,8 +110,8 @@ def mean_cca(
 
 @mean_cca.claim("uninformative")
 def uninformative_spans(x: Representation, y: Representation) -> str:
-    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8
-    (n - 1) of them.
+    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near an extreme
+    for 0.8 (n - 1) of them.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -192,8 +192,8 @@ def svcca(
 def uninformative_leading_spans(
     x: Representation, y: Representation, explained_variance: float, truncation: str
 ) -> str:
-    """Fixed when n - 1 components of one side are kept, with those tied with the last; near for
-    0.8 (n - 1) of them.
+    """Fixed when n - 1 components of one side are kept, with those tied with the last; near an
+    extreme for 0.8 (n - 1) of them.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -343,8 +343,8 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 
 @subspace_overlap.claim("uninformative")
 def uninformative_components(x: Representation, y: Representation, k: int) -> str:
-    """Fixed when k components of one side, with those tied with the last, are n - 1; near for 0.8
-    (n - 1).
+    """Fixed when k components of one side, with those tied with the last, are n - 1; near an
+    extreme for 0.8 (n - 1).
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -386,8 +386,8 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
 @eigenspace_overlap.claim("uninformative")
 def uninformative_column_spaces(x: Representation, y: Representation) -> str:
-    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8
-    n of them.
+    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near an
+    extreme for 0.8 n of them.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.

@@ -154,8 +154,8 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
 
 @riemannian.claim("uninformative")
 def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
-    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d.
+    """Near an extreme when the effective dimensions of both Gram matrices approach n - 1, as for n
+    well below d.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -253,8 +253,8 @@ def chance_pwcka(x: Representation, y: Representation, explained_variance: float
 def uninformative_leading_grams(
     x: Representation, y: Representation, explained_variance: float
 ) -> str:
-    """Near when the effective dimensions of the leading components approach n - 1, as for n well
-    below d.
+    """Near an extreme when the effective dimensions of the leading components approach n - 1, as
+    for n well below d.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.

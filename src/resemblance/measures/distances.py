@@ -119,8 +119,8 @@ def distance_correlation(
 def uninformative_distances(
     x: Representation, y: Representation, squared: bool, estimator: str
 ) -> str:
-    """Near when the distances between samples are nearly equal, as for few samples of many
-    features; not debiased.
+    """Near an extreme when the distances between samples are nearly equal, as for few samples of
+    many features, but not with ``estimator="debiased"``.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.

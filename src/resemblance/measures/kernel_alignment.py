@@ -159,8 +159,9 @@ def uninformative_grams(
     pairs: MedianPairs = "distinct",
     width: float | None = None,
 ) -> str:
-    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d or a narrow kernel; not debiased. Noisy for few sampled features.
+    """Near an extreme when the effective dimensions of both Gram matrices approach n - 1, as for n
+    well below d or a narrow kernel, but not with ``estimator="debiased"``. Noisy for few sampled
+    features.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise. The parameters are the parameters of :func:`cka`.

@@ -117,8 +117,8 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
 @hard_correlation_match.claim("uninformative")
 @soft_correlation_match.claim("uninformative")
 def uninformative_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
-    """Near when n is so small that among unrelated columns some correlate: about a dozen for a
-    thousand columns.
+    """Near an extreme when n is so small that among unrelated columns some correlate: about a dozen
+    for a thousand columns.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise. ``matching`` is "" for many-to-one matching.

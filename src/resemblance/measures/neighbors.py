@@ -114,7 +114,8 @@ def neighbor_search_claims(
 
 @jaccard.claim("uninformative")
 def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them.
+    """Fixed when all other samples are neighbours (k = n - 1); near an extreme for 0.9 (n - 1) of
+    them.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -202,7 +203,8 @@ def mutual_knn(
 def uninformative_neighbor_sets(
     x: Representation, y: Representation, k: int, corrected: bool = False
 ) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them.
+    """Fixed when all other samples are neighbours (k = n - 1); near an extreme for 0.8 (n - 1) of
+    them.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -290,7 +292,8 @@ def chance_of_cycles(
 def uninformative_cycles(
     x: Representation, y: Representation, k: int, metric: Any, search: Any
 ) -> str:
-    """Near when chance leads back anyway: k of about 1.3 times the root of n, or more.
+    """Near an extreme when chance leads back anyway: k of about 1.3 times the root of n, or
+    more.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -496,7 +499,8 @@ def second_order_cosine(
 def uninformative_profiles(
     x: Representation, y: Representation, k: int, of: str, search: Any
 ) -> str:
-    """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples.
+    """Near an extreme with ``of="distance"`` when 1 - cos varies little, for any number of
+    samples.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.

@@ -84,8 +84,8 @@ def linear_regression(
 
 @linear_regression.claim("uninformative")
 def uninformative_predictor(x: Representation, y: Representation, predict: str) -> str:
-    """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
-    them.
+    """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near an extreme for 0.8
+    (n - 1) of them.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.
@@ -216,8 +216,8 @@ def gulp(
 
 @gulp.claim("uninformative")
 def uninformative_smoothers(x: Representation, y: Representation, ridge: float) -> str:
-    """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
-    with any ridge.
+    """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near an extreme for few
+    samples with any ridge.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.

@@ -121,8 +121,8 @@ def rsa(
 def uninformative_dissimilarities(
     x: Representation, y: Representation, rdm: str, compare: str, covariance: SampleCovariance
 ) -> str:
-    """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
-    samples.
+    """Near an extreme with ``compare="cosine"`` when the dissimilarities vary little, for any
+    number of samples.
 
     Returns the warning that the value of the pair is fixed, or near the value of equal data,
     whatever the data; "" otherwise.

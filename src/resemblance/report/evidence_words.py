@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from html import escape
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from ..base.formatting import (
 )
 from ..base.rendering import thumbnail
 from ..base.text import DISPLAY_ROUNDING, diagnostic_notes, html_table, snap_to_bounds
+from ..catalogue import get_measure
 from ..comparison.arrangements import is_between_models
 from ..comparison.comparison import MeasureInfo, unique_measure_title, unique_specification
 from ..contracts.claims import CHANCE_KEY
@@ -37,6 +39,7 @@ MAX_PAIRS_IN_NOTEBOOK = 6  # pairs that a notebook lists one by one
 MAX_REASONS_IN_NOTEBOOK = 3  # reasons for missing numbers in a notebook
 MAX_MEASURES_WITH_OWN_LINE = 8  # with more measures, only the headline appears
 MISSING_VALUE = "–"
+NAMED_DEFAULTS = ("k", "metric")  # parameters to name even if a call leaves them out
 EVIDENCE_COLUMNS = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
 BETWEEN_MODELS_SUFFIX = " between models"
 # Numbers from 10 on have no fixed number of decimals; smaller numbers have at most 6 decimals
@@ -209,11 +212,13 @@ def describe_pair_result(reading: PairResult) -> str:
 
 def design_facts(evidence: Evidence) -> dict[str, str]:
     """Return the design as texts by name: the number of samples, the null method, the smallest
-    p-value, the adjustment for several pairs, and the source of the intervals."""
+    p-value, the adjustment for several pairs, the source of the intervals, and the parameters of
+    neighbour measures."""
     is_map = len(_unordered_name_pairs(evidence)) > 1  # a single pair needs no adjustment
     adjusted = (
         {"adjusted p": _merge_notes_of_measures(evidence, Evidence.adjust_method)} if is_map else {}
     )
+    parameters = _describe_parameters(evidence)
     return {
         "samples": format_count(evidence.n_samples),
         "chance": _merge_notes_of_measures(evidence, Evidence.null_method),
@@ -222,7 +227,21 @@ def design_facts(evidence: Evidence) -> dict[str, str]:
         f"{format_level(evidence.confidence_level)} intervals": _merge_notes_of_measures(
             evidence, _describe_interval_source
         ),
+        **({"parameters": parameters} if parameters else {}),
     }
+
+
+def _describe_parameters(evidence: Evidence) -> str:
+    """Return the measures of the catalogue that have a number of neighbours or a metric, with these
+    parameters: "MutualKNN (k=10, cosine)"; "" for no such measure."""
+    titles = []
+    for info in evidence.measures:
+        with suppress(ValueError):  # a measure outside the catalogue
+            defaults = get_measure(info.spec).defaults
+            values = {name: defaults[name] for name in NAMED_DEFAULTS if name in defaults}
+            if values:
+                titles.append(info._replace(parameters=values | dict(info.parameters)).title)
+    return ", ".join(titles)
 
 
 def _unordered_name_pairs(evidence: Evidence) -> set[frozenset[str]]:

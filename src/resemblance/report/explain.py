@@ -187,7 +187,8 @@ def explain(measure: Measure | Statistic) -> list[Any]:
     if measure.defaults:
         parts += [parameter_table(measure)]
     if address := citation_url(measure.citation):
-        parts += [f"Paper: {address}", f"BibTeX: resemblance cite {measure.name}"]
+        name = f'"{measure.spec}"' if measure.parameters else measure.spec
+        parts += [f"Paper: {address}", f"BibTeX: resemblance cite {name}"]
     return parts
 
 
