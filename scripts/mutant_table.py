@@ -56,7 +56,8 @@ MUTANTS = (
     Mutant("ranking: of the architectures only the first", "bench/resi/rules.py", "cell[:5] if is_code",
            "cell[:4] if is_code", "bench/test_grounding.py bench/test_suite_resi.py"),
     Mutant("ranking: cells of noise are ranked", "bench/reliability.py", "reliability >= LEAST_",
-           "reliability >= -LEAST_", "bench/test_page_of_resi.py"),
+           "reliability >= -LEAST_",
+           "bench/test_suite_resi.py::test_measures_are_not_ranked_by_differences_that_are_noise"),
     Mutant("ranking: conformity counts", "bench/resi/rules.py", '    "spearman",\n)',
            '    "spearman",\n    "conformity",\n)', "bench/test_grounding.py bench/test_suite_resi.py"),
     # ---- streams

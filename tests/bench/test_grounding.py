@@ -17,12 +17,7 @@ from resemblance.bench.grounding import (
     auprc,
     auprc_of_ratios,
     auprc_of_similarities,
-    by_anchor,
-    by_distance,
-    by_group,
-    by_nesting,
     by_prediction,
-    by_source,
     conformity,
     conformity_strict,
     spearman,
@@ -147,64 +142,7 @@ def test_output_correlation(subtests):
                 assert p == pytest.approx(drawn, abs=tolerance)
 
 
-# ------------------------------------------------------------------------------ blocks, by counting
-
-
-def test_blocks_hold_the_pairs_they_should():
-    groups = ["a", "a", "b", "b", "b"]
-    for block, size in zip(by_group(groups), (1 + 2 * 3, 3 + 3 * 2)):
-        assert len(block.rows) == size
-        assert all((groups[i] == groups[j]) == (e == 0) for i, j, e in zip(*block))
-    for block, size in zip(by_group(groups, both_orders=True), (2 + 12, 6 + 12)):
-        assert len(block.rows) == size
-    assert [len(b.rows) for b in by_anchor(groups)] == [4] * 5
-    assert all((b.rows == i).all() for i, b in enumerate(by_anchor(groups)))
-
-
-@pytest.mark.parametrize("layers", [2, 3, 5, 6])
-def test_nested_tuples_are_those_of_equation_8(layers):
-    found = set()
-    for block in by_nesting(layers):
-        (outer,) = np.flatnonzero(block.expected == 1)
-        i, j = block.rows[outer], block.columns[outer]
-        found |= {(i, k, m, j) for k, m, e in zip(*block) if e == 0}
-    tuples = {
-        (i, k, m, j)
-        for i in range(layers)
-        for k in range(i, layers)
-        for m in range(k + 1, layers)
-        for j in range(m, layers)
-        if (i, j) != (k, m)
-    }
-    assert found == tuples
-
-
-def test_orders_of_layers():
-    (block,) = by_distance(4)
-    assert (block.rows < block.columns).all()
-    assert len(block.rows) == 6
-    assert sum(len(b.rows) for b in by_source(4)) == 12
-
-
 # -------------------------------------------------------------------------- qualities, exact values
-
-
-def test_conformity_counts_ties_as_conforming_and_the_strict_one_does_not():
-    measured, expected = np.array([1.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.0])
-    assert conformity(measured, expected) == (1.0, 2)
-    assert conformity_strict(measured, expected).value == 0.5
-
-
-def test_auprc_by_hand():
-    # In the order of similarity: alike, other, alike: precisions 1 and 2/3 at the two steps of
-    # recall.
-    assert auprc(np.array([1.0, 3.0, 2.0]), np.array([0.0, 0.0, 1.0])).value == pytest.approx(
-        (1 + 2 / 3) / 2
-    )
-
-
-def test_auprc_of_equal_differences_is_the_share_of_alike_pairs():
-    assert auprc(np.ones(10), np.arange(10) >= 3.0).value == pytest.approx(0.3)
 
 
 def test_infinite_differences_are_the_largest():
@@ -231,15 +169,6 @@ def test_qualities_depend_on_the_order_of_differences_only(values, random):
             quality(measured, expected).value,
             quality(np.exp(measured / 3), expected).value,
             rtol=1e-12,
-        )
-
-
-@given(st.lists(st.tuples(st.floats(-9, 9), st.integers(0, 3)), min_size=3, max_size=20))
-def test_spearman_is_scipys(pairs):
-    measured, expected = np.array(pairs, float).T
-    if np.ptp(measured) and np.ptp(expected):
-        np.testing.assert_allclose(
-            spearman(measured, expected).value, spearmanr(measured, expected)[0], atol=1e-12
         )
 
 

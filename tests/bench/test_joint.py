@@ -67,22 +67,6 @@ def test_two_suites_answer_their_questions(tmp_path):
     assert "surely worse than RSA" in table(baseline, "answers", "questions").columns
 
 
-def test_a_measure_takes_part_where_it_has_all_scores(tmp_path):
-    one = study(tmp_path / "one", "resi", {**SCORES, "more": None}, {**LABELS, "more": "More"})
-    found = combine(one, study(tmp_path / "other", "sensitivity"))
-    assert found["answers"].reasons == {
-        "More: how far apart layers are": "no score in 2 of 2 tasks"
-    }
-
-
-def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_path):
-    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA", "procrustes": "Procrustes", "mine": "Mine"}
-    scores = {"cka": 1.0, "cka[kernel=rbf]": 2.0, "procrustes": 3.0, "mine": 4.0}
-    folders = [study(tmp_path / s, s, scores, labels) for s in ("stability", "sensitivity")]
-    rows = table(combine(*folders), "answers", "measures").rows
-    assert {row[0] for row in rows} == {"CKA", "CKA [kernel=rbf]", "OrthProc", "Mine"}
-
-
 def test_a_trial_is_left_out_and_named(tmp_path):
     one, third = (study(tmp_path / s, s) for s in ("stability", "manifolds"))
     trial = study(tmp_path / "trial", "sensitivity", size="small")

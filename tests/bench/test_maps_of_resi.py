@@ -12,12 +12,7 @@ from factories.synthetic import graded_outputs
 
 import resemblance as rs
 from resemblance.bench.case import Part
-from resemblance.bench.feature_maps import (
-    merge_chunks,
-    position_step,
-    scratch_folder,
-    split_by_map_size,
-)
+from resemblance.bench.feature_maps import merge_chunks, position_step, split_by_map_size
 from resemblance.bench.resi import assess, result_of
 from resemblance.bench.resi.evaluation import choose_samples
 
@@ -27,7 +22,8 @@ OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
 MAPS = [case for case in OUTPUTS if "nchw" in case]
 LARGE = "pub_shape_nchw_rows_gt_5000_stride2"
 CHEAP = {"SVCCA", "HardCorr", "OrthProc", "LinReg", "EOS", "CKA", "MagDiff"}
-FOLDED = {"CKA", "DistCorr", "RSA", "RSMDiff", "MagDiff", "ConcDiff"}
+
+
 RANDOM = ("IMD", "RTD")  # not computed for these cases
 SIZES = ((7, 7), (7, 7), (4, 4), (2, 6), (1, 1))
 
@@ -61,13 +57,6 @@ def test_pairs_of_maps_have_the_values_of_the_authors_code(case):
                 assert m.label == "PWCCA"
                 continue
             assert comparison[m][i, j] == pytest.approx(value, rel=1e-8), (m, order)
-
-
-def test_the_measures_that_flatten_maps_are_those_of_the_authors_code():
-    flattened = {m.label for m in rs.preset("resi") if m.rows_of_maps == "samples"}
-    assert flattened == FOLDED
-    assert rs.cka.with_parameters(estimator="debiased").rows_of_maps == "samples"
-    assert rs.gulp.with_parameters(squared=True).rows_of_maps == "positions"
 
 
 # --------------------------------------------------------------------------- a definition in NumPy
@@ -144,14 +133,6 @@ def test_rows_beyond_5000_are_every_second_third(features, maps):
     assert compared(part, shapes, [m])[m][0, 1] == pytest.approx(literally(m, x, y), rel=1e-6)
 
 
-def test_last_layers_of_one_position_are_compared_as_they_are(maps):
-    """At up to 9,999 samples nothing is left out, so nothing is copied, nor compared again."""
-    part = {"a": flat(maps["layer4"]), "b": flat(maps["layer4"] ** 2)}
-    shapes = dict.fromkeys(part, (7, 1, 1))
-    for piece in split_by_map_size(Part(part, None, maps=shapes), MEASURES):
-        assert [piece.rows[name] for name in part] == list(part.values())
-
-
 # ---------------------------------------------------------------------- failures, files, sample ids
 
 
@@ -175,21 +156,6 @@ def test_a_second_evaluation_computes_nothing_and_leaves_one_file(features, tmp_
     monkeypatch.setattr(rs.Measure, "evaluate", None)
     again = assess([features], measures=MEASURES, save=save)
     same(again, first)
-
-
-def test_rows_in_files_have_the_values_of_rows_in_memory(features, tmp_path):
-    part = dict(features.layers)
-    in_memory = compared(part, features.maps, MEASURES)
-    with scratch_folder(tmp_path / "comparisons.db") as folder:
-        in_files = compared(part, features.maps, MEASURES, folder)
-        assert any(folder.iterdir())
-    assert not folder.exists()
-    for m in MEASURES:
-        np.testing.assert_array_equal(in_files[m], in_memory[m])
-    prints = [
-        [row["fingerprint"] for row in c.provenance["rows"].values()] for c in (in_files, in_memory)
-    ]
-    assert prints[0] == prints[1]
 
 
 def test_samples_in_another_order_are_noticed_at_every_size(maps):
@@ -219,15 +185,6 @@ def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone()
         assert part.comparison.provenance["n_samples"] == 60
     assert result_of(some).provenance["max_samples"] == 60
     assert "max_samples" not in result_of(everything).provenance
-
-
-def test_samples_are_drawn_once_for_a_data_set():
-    rows = choose_samples("cora", 1000, 300)
-    assert rows.tolist() == sorted(set(rows.tolist()))
-    assert len(rows) == 300
-    np.testing.assert_array_equal(rows, choose_samples("cora", 1000, 300))
-    assert choose_samples("mnli", 1000, 300).tolist() != rows.tolist()
-    assert choose_samples("cora", 7, 300).tolist() == list(range(7))
 
 
 def test_fewer_samples_of_maps_in_files_are_those_in_memory(features, tmp_path):

@@ -4,7 +4,6 @@ import importlib.util
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import resemblance as rs
@@ -33,22 +32,6 @@ def networks(example):
 def suite(example, networks):
     """The suite of the example, on networks that are trained already."""
     return example.QUANTISATION._replace(prepare=lambda run: networks)
-
-
-def test_it_is_one_short_file():
-    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 60
-
-
-def test_rounding_to_fewer_bits_loses_accuracy(networks):
-    accuracy = {bits: np.mean([right[bits].mean() for _, right in networks]) for bits in (32, 8, 2)}
-    assert abs(accuracy[32] - accuracy[8]) < 0.02 < accuracy[32] - accuracy[2]
-
-
-def test_only_measured_expectations_have_a_reliability(example, networks):
-    cases = list(example.tasks(networks))
-    assert all(c.reliability is None for c in cases if c.test != "accuracy")
-    (few,) = (c for c in cases if c.test == "accuracy" and c.cell == ("2 bits",))
-    assert 0.5 < few.reliability <= 1
 
 
 def test_measures_see_the_bits_and_find_the_network(example, suite, networks, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from types import MappingProxyType
 
 import numpy as np
@@ -11,22 +10,17 @@ from factories.resi_models import MEASURES, models, small_evaluation
 
 import resemblance as rs
 from resemblance.bench.case import Score
-from resemblance.bench.page import column_letter, times_section
+from resemblance.bench.page import times_section
 from resemblance.bench.ranks import summarize_scores
-from resemblance.bench.reliability import LEAST_RELIABILITY
 from resemblance.bench.resi import Evaluation, result_of
 from resemblance.bench.resi.cases import QUALITY_TITLES, TEST_TITLES, SkippedTask
 from resemblance.bench.resi.groups import ModelGroup
-from resemblance.bench.resi.matrices import common_prefix, difference_limits
-from resemblance.bench.resi.page import add_judged_claims
 from resemblance.bench.resi.rules import ScoringOptions
 from resemblance.bench.study_models import ModelFamily
 from resemblance.comparison.comparison import measure_info
 from resemblance.data.model_features import ModelFeatures
 from resemblance.report import write_page
-from resemblance.report.output import print_tables
-from resemblance.sections.figures import Bars, Boxes, Choice, Strips
-from resemblance.sections.ranks import average_readings, mean_ranks, summarize
+from resemblance.sections.figures import Bars, Boxes, Strips
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +61,6 @@ def made_up(
     return Evaluation(ScoringOptions(**options), infos, tuple(scores), **parts)
 
 
-def printed(*parts):
-    target = io.StringIO()
-    print_tables(parts, target)
-    return target.getvalue()
-
-
 def written(result, folder, **options):
     write_page(result, folder / "resi.html", **options)
     return (folder / "resi.html").read_text(encoding="utf-8")
@@ -86,45 +74,7 @@ def figure(result, section, kind):
     return next((f for f in result[section].figures if isinstance(f, kind)), None)
 
 
-def rows_of(table):
-    """The rows of a table by their first entry, as dictionaries."""
-    return {row[0]: dict(zip(table.columns, row)) for row in table.rows}
-
-
 # -------------------------------------------------------------------------------------------- ranks
-
-
-def test_counts_are_of_models_and_of_every_comparison_once(result):
-    graphs = (
-        9 * 8 // 2 + 3
-    ) + 4 * 6  # three groups of three, the fourth normal model with three, layers
-    language = 2 * (6 + 4 * 6)  # two poolings
-    counts = {
-        "measures": "3",
-        "ranked tasks": f"{len(average_readings(result.ranks()))} (means of 11 readings)",
-        "comparisons of different representations": str(3 * (graphs + language)),
-    }
-    assert {name: result.facts[name] for name in counts} == counts
-    assert result.facts["models"].startswith("14 compared: ")
-
-
-def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
-    rows, labels = rows_of(table(result, "ranking")), result.labels
-    ranks = average_readings(facts.ranks())
-    assert result.mean_ranks() == mean_ranks(facts.ranks())
-    for expected in summarize(ranks):
-        row = rows[labels[expected.measure]]
-        assert row["mean rank"] == expected.mean
-        assert (row["median"], row["tasks"]) == (expected.median, len(expected.ranks))
-    for domain in ("graphs", "language"):
-        cells = {cell: ranks for cell, ranks in facts.ranks().items() if cell[2] == domain}
-        for expected in summarize(average_readings(cells)):
-            assert rows[labels[expected.measure]][domain] == expected.mean
-    means = [row["mean rank"] for row in rows.values()]
-    assert means == sorted(means)
-    bars = figure(result, "ranking", Bars)
-    for bar in bars.bars:
-        assert bar.value == pytest.approx(rows[bar.name]["mean rank"])
 
 
 @pytest.mark.parametrize(
@@ -151,18 +101,6 @@ def test_a_trial_has_no_order(tmp_path):
     assert "best mean rank" not in page
 
 
-def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts):
-    noise = {cell for cell, r in facts.reliabilities().items() if r < LEAST_RELIABILITY}
-    assert noise
-    assert not noise & set(facts.ranks())
-    (remark,) = result_of(facts._replace(size="mini")).caveats
-    assert remark.startswith("Not ranked, because")
-    assert all(" · ".join(family) in remark for _, _, *family in noise)
-    as_code = facts._replace(size="mini", options=ScoringOptions("resi-code"))
-    assert noise & set(as_code.ranks())
-    assert result_of(as_code).caveats == ()
-
-
 # ------------------------------------------------------------------------------------------- scores
 
 
@@ -184,23 +122,6 @@ def cells_of(facts, result):
             yield score, entry, signs.get((r, c))
 
 
-def test_the_table_has_every_score_and_a_reason_for_every_empty_cell(facts, result):
-    reasons, seen = result["scores"].terms, 0
-    for score, entry, sign in cells_of(facts, result):
-        if entry is None:
-            assert reasons[sign.text] == f"no score: {sign.note}"
-            assert sign.note
-            assert score is None or np.isnan(score.value)
-        else:
-            seen += 1
-            assert entry == score.value
-            assert ("†" in sign.text if sign else False) == bool(score.failed)
-            assert (sign.note if sign else "") == (score.reason or "" if score.failed else "")
-    assert seen == sum(np.isfinite(s.value) for s in facts.scores)
-    assert "no score: no models of the setting 'shortcut'" in reasons.values()
-    assert table(result, "scores").note.startswith("† some comparisons failed")
-
-
 def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
     values = {"a": [0.9, 0.3], "b": [0.5, 0.3 - 1e-16], "c": [np.nan, 0.1]}
     for failures, best in (
@@ -215,98 +136,6 @@ def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
     row = next(i for i, entries in enumerate(shown.rows) if entries[0] == "a")
     sign = next(s for s in shown.signs if (s.row, s.column) == (row, 1))
     assert (shown.rows[row][1], sign.text, sign.note) == (0.9, "*†", "2 comparisons failed")
-
-
-def test_empty_cells_share_a_letter_when_they_share_a_reason():
-    reason = "3 comparisons failed; most often: all rows are equal"
-    result = result_of(made_up({"a": [np.nan, 0.1], "b": [np.nan, 0.2]}, failed={("b", 0): reason}))
-    assert set(result["scores"].terms.values()) == {
-        "no score: no value",
-        "no score: all rows are equal",
-    }
-    assert [column_letter(i) for i in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
-
-
-# ----------------------------------------------------------------------------------------- matrices
-
-
-def maps_of(result, test, **wanted):
-    """The maps and the line of the first option of a test with these choices."""
-    choice = figure(result, test, Choice)
-    for option in choice.options:
-        choices = dict(zip(choice.selectors, option.choices))
-        if all(choices[name] == value for name, value in wanted.items()):
-            return [choice.maps[i] for i in option.maps], option.note
-    raise AssertionError(wanted)
-
-
-def test_maps_are_differences_with_short_labels(facts, result):
-    (given,) = [p for p in facts.parts() if (p.test, p.family.domain) == ("labels", "graphs")]
-    (expected, measured), _ = maps_of(result, "labels", measure="CKA")
-    difference = 1 - given.comparison.values["cka"]
-    shown = np.array(measured.values, float)
-    assert np.allclose(shown, difference, rtol=1e-3, atol=1e-12, equal_nan=True)
-    assert measured.rows[0] == "normal-0/seed0"
-    assert (expected.title, measured.title) == ("expected", "measured by CKA")
-    assert expected.values[0][0] == 0
-    assert expected.is_reversed
-    assert measured.is_reversed  # what is alike is dark
-    assert measured.span == tuple(float(f"{end:.17g}") for end in difference_limits(difference))
-    options = figure(result, "layers", Choice).options
-    bert = [o for o in options if o.choices[0].endswith("bert · cls")]
-    assert list(dict.fromkeys(o.choices[1] for o in bert)) == [
-        f"normal-0/seed{i}" for i in range(4)
-    ]
-    (expected, _), _ = maps_of(result, "layers", quality="Spearman", measure="CKA")
-    assert expected.rows == ("l3", "l2", "l1", "last")
-    assert expected.values[0] == (0, 1, 2, 3)
-
-
-def test_every_case_part_quality_and_measure_can_be_chosen(facts, result):
-    for test in TEST_TITLES:
-        maps = [p for p in facts.parts() if p.test == test]
-        if not maps:
-            assert figure(result, test, Choice) is None
-            continue
-        choice = figure(result, test, Choice)
-        assert len(choice.options) == sum(
-            len(p.comparison.measures) * len(p.by_quality) for p in maps
-        )
-        assert len({o.choices for o in choice.options}) == len(choice.options)
-        assert len(choice.maps) < len(choice.options) * 2  # none is there twice
-        assert len(set(choice.maps)) == len(choice.maps)
-
-
-def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts, result):
-    choice = figure(result, "accuracy", Choice)
-    scores = {
-        result.labels[s.measure]: s.value
-        for s in facts.scores
-        if s.cell[:3] == ("accuracy", "spearman_accuracy", "graphs")
-    }
-    option = choice.options[choice.static[0]]
-    assert scores[option.choices[3]] == max(scores.values())
-    note = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
-    assert option.note == note
-
-
-@pytest.mark.parametrize(
-    ("names", "start"),
-    [
-        (["a/b/x", "a/b/y"], ["a", "b"]),
-        (["a/b", "a"], []),
-        (["x", "y"], []),
-        (["a/b/c"], ["a", "b"]),
-    ],
-)
-def test_common_start(names, start):
-    assert common_prefix(names) == start
-
-
-def test_the_colors_of_a_map_are_of_different_representations():
-    values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
-    assert difference_limits(values) == (0.2, 0.6)
-    assert difference_limits(np.array([[1.0]])) == (0.0, 1.0)
 
 
 # ------------------------------------------------------------------ groups, failures, times, claims
@@ -347,18 +176,6 @@ def test_times_are_milliseconds_and_the_fastest_comes_first():
     (some,) = times_section(overview, {"vision": {"b": 0.001}}).tables
     assert some.rows == (("b", 1.0), ("a", None))
     assert times.shades == ((None, 0.0, None), (None, 0.5, 1.0))
-
-
-def test_an_earlier_claim_is_judged_where_it_is_handed_in(facts):
-    from resemblance.sections.claims import REPRODUCED, Claim
-
-    def judge(evaluation):
-        return [Claim("X1", "it holds", "1", str(len(evaluation.scores)), REPRODUCED)]
-
-    small = facts._replace(size="mini")
-    found = add_judged_claims(result_of(small), small, {"ranking": judge})
-    assert [c.ours for c in found["ranking"].claims] == [str(len(facts.scores))]
-    assert result_of(facts).claims == ()
 
 
 # --------------------------------------------------------------------------------------------- page

@@ -17,12 +17,11 @@ from resemblance import bench
 from resemblance.bench import training
 from resemblance.bench.resi import load_evaluation, status
 from resemblance.bench.resi.cases import TEST_TITLES
-from resemblance.bench.resi.groups import choose_groups
 from resemblance.bench.resi.models import model_origin, paper_subsets_of_study
 from resemblance.bench.resi.paper import paper_run, paper_subset_for, planned_recipes
 from resemblance.bench.resi.planning import plan
 from resemblance.bench.study import purpose
-from resemblance.bench.study_models import is_trained, model_folder
+from resemblance.bench.study_models import model_folder
 from resemblance.bench.training import DATASETS, PaperSubset, chosen_architectures, dataset_module
 from resemblance.bench.training.archive import released_file_path
 
@@ -111,20 +110,6 @@ def test_the_origin_of_models_and_data_is_in_the_provenance(finished, tmp_path):
     assert origin["data"]["Flickr"] == {}  # none are known
 
 
-def test_a_study_knows_how_many_models_it_needs_and_tables_have_the_names_of_the_paper(
-    finished, call
-):
-    known = status(finished)
-    assert (known.size, known.trained, known.planned) == ("paper-slice", 72, 72)
-    portion = paper_subset_for("paper-slice", datasets=["cora"])
-    assert paper_subsets_of_study(purpose(finished)) == (portion,)
-    assert not (finished / "checkpoints").exists()
-    code, out, _ = call("bench", "results", finished)
-    assert code == 0
-    assert "data sets Cora" in out
-    assert "GCN, GraphSAGE, GAT, P-GNN" in out
-
-
 def test_what_a_later_run_adds_stands_beside_what_is_there(data, tmp_path):
     first, folder = {"architectures": ["GCN"], "tests": ["labels"], "data": data, **CORA}, tmp_path
     run(folder / "study", **first)
@@ -192,14 +177,6 @@ def test_models_of_an_archive_take_the_place_of_training(finished, data, tmp_pat
     run(tmp_path / "study", **options)
     (absence,) = load_evaluation(tmp_path / "study").absent
     assert "model_s1.pt" in absence.reason
-
-
-def test_a_model_of_another_recipe_is_trained_again(finished):
-    recipe = next(iter(planned_recipes([paper_subset_for("paper-slice", datasets=["cora"])])))
-    assert is_trained(finished, recipe)
-    changed = recipe._replace(options={**recipe.options, "epochs": 2})
-    assert not is_trained(finished, changed)
-    assert model_folder(finished, changed) == model_folder(finished, recipe)
 
 
 # -------------------------------------------------------------------------------- failed trainings
@@ -355,29 +332,3 @@ def test_numbers_of_models_are_those_of_the_paper():
     assert images["augmentation"] == (("augmentation",), 5)  # noise is compared with noise
     assert images["layers"] == (("normal",), 10)
     assert "augmentation" not in training.planned_tests(PaperSubset(), "cora", "pgnn")
-
-
-def test_a_part_trains_what_its_tests_need_and_no_more():
-    def settings(architecture, *tests):
-        portion = PaperSubset(("cora", "imagenet100"), (architecture,), tests)
-        return {(r.setting, r.strength): r.seed + 1 for r in planned_recipes([portion])}
-
-    normal, noise = ("normal", 0.0), "augmentation"
-    assert settings("gcn", "layers") == {("layers", 0.0): 5}
-    assert settings("resnet18", "layers") == {normal: 10}
-    assert settings("gcn", "accuracy") == {normal: 10}
-    assert settings("gcn", "labels") == {normal: 5, ("labels", 0.25): 5, ("labels", 1.0): 5}
-    assert settings("resnet18", noise) == {(noise, rate): 5 for rate in (0.25, 0.5, 1.0)}
-    assert sum(settings("gcn").values()) == 50
-    assert sum(settings("pgnn").values()) == 40
-
-
-def test_published_groups_stay_although_their_accuracies_overlap():
-    same = [{"test": 0.5}, {"test": 0.6}]
-    groups = {"normal": (0.0, same), "50%": (0.5, same), "100%": (1.0, [{"test": 0.1}] * 2)}
-    where = ("labels", "graphs", "cora", "gcn")
-    stay, leave = choose_groups(where, groups, "published"), choose_groups(where, groups)
-    assert [g.kept for g in stay] == [True] * 3
-    assert [g.kept for g in leave].count(True) == 2
-    assert [bool(g.note) for g in stay] == [bool(g.note) for g in leave]
-    assert not any("left out" in g.note for g in stay)

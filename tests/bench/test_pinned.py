@@ -14,12 +14,9 @@ from factories.packs import resi_pack
 import resemblance as rs
 from resemblance import bench, cli
 from resemblance.bench import resi
-from resemblance.bench.case import Case, Part
-from resemblance.bench.manifolds.values import MANIFOLD_ORDER_RULE
 from resemblance.bench.packs import Manifest, Pack, open_pack
 from resemblance.bench.pinned import PACK_MODELS_FOLDER, Reduction, build_pack, pack_tasks
 from resemblance.bench.reliability import LEAST_RELIABILITY
-from resemblance.bench.scoring import score
 from resemblance.cli.entries import read_resi_result
 from resemblance.models.model_folder import read_models
 
@@ -65,18 +62,6 @@ def test_a_pack_gives_the_scores_of_its_study(clouds, disturbed):
         assert not again.is_trial
 
 
-def test_a_pack_knows_how_far_losses_of_accuracy_repeat(disturbed):
-    pack, result = disturbed
-    again = bench.run(pack.manifest.suite, pack=pack, measures=MEASURES)
-    of_study, of_pack = (
-        {row[1]: row[table.columns.index("reliability")] for row in table.rows}
-        for table in (r["canary"].tables[-1] for r in (result, again))
-    )
-    assert of_pack == of_study
-    assert set(pack.manifest.facts["reliability"].values()) == set(of_study.values())
-    assert not again.caveats
-
-
 def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
     known = vision.manifest.facts["reliability"]
     assert min(known.values()) < LEAST_RELIABILITY
@@ -95,11 +80,6 @@ def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
         facts["recipes"]
     )
     assert [tuple(c[:2]) for c in pack_tasks(vision)] == list(result.ranks())
-
-
-def test_models_that_make_no_test_of_layers_have_their_last_layer_only(vision):
-    for features in read_models(vision.folder / PACK_MODELS_FOLDER):
-        assert (len(features.layers) > 1) == (features.traits["setting"] == "normal")
 
 
 def test_no_suite_needs_pytorch(clouds, disturbed, vision):
@@ -131,17 +111,6 @@ def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
         assert features.traits["accuracy"] == full.traits["accuracy"]
     assert small.manifest.facts["reduction"] == {"samples": 40, "half": True}
     assert bench.run(small.manifest.suite, pack=small, measures=["cka"]).scores()
-
-
-def test_the_page_of_clouds_that_rank_has_nothing_of_the_others(tmp_path):
-    result = bench.run(
-        "manifolds", pack=open_pack("manifolds-compact@1", cache=tmp_path), measures=["cka"]
-    )
-    assert "seeds" not in result.facts
-    assert [figure.name for figure in result["rings"].figures] == ["clouds", "rings of radius 1"]
-    assert result["grades"].tables[0].columns == (
-        "measure", "τ rings", "in order, rings", "τ clusters", "in order, clusters", "peak r",
-    )  # fmt: skip
 
 
 def test_a_study_on_a_pack_continues_and_is_opened_again(clouds, disturbed, tmp_path, subtests):
@@ -184,32 +153,3 @@ def test_a_pack_that_names_no_cells_is_refused(facts):
     manifest = Manifest("mine", 1, "resi", "about", {}, facts, {}, "machine")
     with pytest.raises(ValueError, match="mine@1 does not list the tasks"):
         pack_tasks(Pack(Path(), manifest))
-
-
-def test_a_failed_comparison_counts_where_its_pair_is_used_and_nowhere_else():
-    g = np.random.default_rng(0)
-    x = g.standard_normal((30, 4))
-    columns = {f"y{i}": rs.Representation(x + i * g.standard_normal(x.shape)) for i in range(4)}
-    columns["dead"] = rs.Representation(np.ones((30, 4)))
-    rows = {"x": rs.Representation(x)}
-    whole = Part(rows, range(5), columns)
-    living = Part(rows, range(4), {name: y for name, y in columns.items() if name != "dead"})
-    lenient = MANIFOLD_ORDER_RULE._replace(is_complete=False)
-    cases = [
-        Case("test", (name,), rule, parts)
-        for name, rule, parts in (
-            ("living", MANIFOLD_ORDER_RULE, (living,)),
-            ("void", MANIFOLD_ORDER_RULE, (whole,)),
-            ("lenient", lenient, (whole,)),
-            ("both", MANIFOLD_ORDER_RULE, (living, whole)),
-        )
-    ]
-    rows_of = {row.cell[0]: row for row in score(cases, [rs.cka])}
-    assert {name: row.failed for name, row in rows_of.items()} == {
-        "living": 0, "void": 1, "lenient": 1, "both": 1,
-    }  # fmt: skip
-    assert rows_of["living"].value == rows_of["lenient"].value == rows_of["both"].parts[0] > 0.5
-    assert np.isnan([rows_of["void"].value, rows_of["both"].value]).all()
-    assert "1 comparisons failed; most often: " in rows_of["void"].reason
-    left_out = cases[0]._replace(left_out=frozenset(["cka"]))
-    assert score([left_out], [rs.cka]) == ()

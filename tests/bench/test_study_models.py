@@ -21,11 +21,9 @@ from resemblance.bench.study_models import (
     is_trained,
     load_weights,
     model_folder,
-    study_models,
     train_one,
     train_plan,
 )
-from resemblance.data.model_features import ModelFeatures
 from resemblance.data.representation import fingerprint
 from resemblance.models.model_folder import read_models, write_model
 from resemblance.models.recipe import ModelOutputs, Recipe
@@ -79,14 +77,6 @@ def written(tmp_path):
     return tmp_path / "m" / "mean.a.npy"
 
 
-def test_labels_seeds_and_accuracies_survive_on_disk(written):
-    for features in read_models(written.parent, verify=True):
-        assert features.labels.tolist() == [0, 1, 2, 3, 4]
-        assert features.traits["accuracies"] == {"test": 1.0, "blur/3": 0.5, "blur": 0.25}
-        assert (features.traits["pretrain"], features.traits["seed"]) == (0, 3)
-        assert features.name == finetuned().name
-
-
 def flip(file, time):
     """Change a byte, so that the size stays, and set the time of change."""
     data = bytearray(file.read_bytes())
@@ -120,22 +110,6 @@ def test_a_file_is_read_unless_it_has_the_recorded_size_and_time(written):
     assert fingerprint(Representation(written)) != expected
     with pytest.raises(ValueError, match=r"mean\.a\.npy is damaged"):
         read_models(written.parent, verify="changed")
-
-
-def test_labels_are_not_needed_but_must_fit(tmp_path):
-    np.save(tmp_path / "a.npy", np.eye(3))
-    (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
-    (features,) = read_models(tmp_path)
-    assert features.labels is None
-    np.save(tmp_path / "labels.npy", np.arange(4))
-    with pytest.raises(ValueError, match="must have the same samples"):
-        read_models(tmp_path)
-    with pytest.raises(ValueError, match="labels': 2"):
-        ModelFeatures("s", {"a": Representation(np.eye(3))}, labels=np.arange(2))
-    for pretrain in ('"one"', "true", "1.5"):
-        (tmp_path / "traits.json").write_text(f'{{"layers": ["a"], "pretrain": {pretrain}}}')
-        with pytest.raises(ValueError, match="pretrain must be a whole number"):
-            read_models(tmp_path)
 
 
 # ----------------------------------------------------------------------------------------- training
@@ -190,15 +164,6 @@ def test_resumed_and_in_processes_the_same_models_come_out(study, finished):
     for recipe in PLAN:
         assert is_trained(study, recipe)
         assert weights(study, recipe) == weights(finished, recipe)
-
-
-def test_subjects_have_both_seeds_labels_and_all_accuracies(finished):
-    for features, recipe in zip(study_models(finished, CHILDREN), CHILDREN, strict=True):
-        traits, share = features.traits, (features.outputs.argmax(axis=1) == features.labels).mean()
-        assert (traits["pretrain"], traits["seed"]) == (recipe.pretrain, recipe.seed)
-        assert traits["accuracies"]["blur/5"] >= 0
-        assert traits["accuracy"] == share
-        assert len(features.layers) >= 3
 
 
 def test_a_parent_that_is_missing_damaged_or_another_is_named(study):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from functools import partial
 
 import numpy as np
@@ -14,13 +13,13 @@ import pytest
 
 import resemblance as rs
 from papers.mka.claims import CLAIMS
-from papers.published import compare_published, published, published_ranks
+from papers.published import published
 from resemblance import bench, cli
 from resemblance.base.exceptions import UndefinedError
 from resemblance.bench import manifolds
 from resemblance.bench.grounding import concordance, kendall
 from resemblance.bench.manifolds.clouds import CloudCase, cloud_cases, sample_clouds
-from resemblance.bench.manifolds.page import manifolds_result, measure_styles
+from resemblance.bench.manifolds.page import manifolds_result
 from resemblance.bench.manifolds.suite import MEASURES as USUAL
 from resemblance.bench.manifolds.suite import SIZES, compared_clouds, write_clouds
 from resemblance.bench.manifolds.values import (
@@ -175,29 +174,7 @@ def test_every_case_is_there_once_and_can_be_made(size):
         assert case.shape == "spots" or tuple(s.at for s in shapes) == case.at
 
 
-def test_what_nothing_was_done_to_is_the_reference():
-    reference, shapes = sample_clouds(CloudCase("rings", 500, 2, 0, (1,)))
-    assert np.array_equal(reference, shapes[0].array)
-    reference, shapes = sample_clouds(CloudCase("cubes", 40, 3, 0, (0.0, 2.0)))
-    assert np.array_equal(reference, shapes[0].array)
-    assert not np.array_equal(reference, shapes[1].array)
-
-
 # ------------------------------------------------------------------------------------------- grades
-
-
-def test_a_similarity_and_a_distance_in_the_right_order_have_tau_1():
-    falling = {at: 1 - at / 100 for at in range(1, 13)}
-    rings = {"rings": {k: falling[k] for k in range(1, 6)}}
-    orders = ("rings", "clusters", "rings_conformity", "clusters_conformity")
-    found = grade(made_up({**rings, "clusters": falling}), "mine")
-    assert [found[name] for name in orders] == [1] * 4
-    found = grade(made_up(rings, larger_is_more_similar=False), "mine")
-    assert (found["rings"], found["rings_conformity"]) == (-1, 0)
-
-
-def test_an_order_that_lacks_a_value_has_no_tau():
-    assert np.isnan(grade(made_up({"rings": {1: 1.0, 2: 0.5, 3: None}}), "mine")["rings"])
 
 
 def test_only_the_clusters_of_the_original_are_graded():
@@ -372,40 +349,6 @@ def page(result, tmp_path_factory):
     return write_page(result, tmp_path_factory.mktemp("page") / "index.html")
 
 
-def test_figures_hold_every_value(facts, result):
-    own = [result[name] for name in manifolds.page.EXPERIMENTS]
-    assert [s.name for s in result.sections] == [
-        *("ranking", "distribution", "scores"),
-        *(s.name for s in own),
-        *("grades", "times", "failures", "measures"),
-    ]
-    _, values, orders = result["rings"].figures
-    lines = {line.name: line for line in values.lines}
-    points = curve(facts, "mka", "rings")
-    assert lines["MKA"].points == tuple(points.items())
-    assert lines["MKA"].titles[1] == f"MKA: {points[2]:.4g} at rings = 2"
-    (line,) = (line for line in orders.lines if line.name == "MKA")
-    assert line.points == ((5, 1), (15, 1), (50, 1))
-    heights = [y for _, y in lines[HOSTILE].points]
-    assert (max(heights), min(heights)) == (1, 0)  # no difference, and the largest of the diagram
-    assert lines[HOSTILE].is_dashed
-    assert [len(s.figures[0].clouds) for s in own] == [5, 5, 5, 2, 2, 3]
-    assert [len(s.figures) for s in own] == [3, 3, 3, 5, 5, 6]
-
-
-def test_measures_have_names_and_those_of_a_user_are_shown(facts, usual):
-    specs = [m.spec for m in usual]
-    drawn = measure_styles(facts.measures, specs)
-    assert drawn["mka[k=15]"].name == "MKA (k 15)"
-    assert drawn["seldom"].is_distance
-    assert list(drawn)[:3] == ["mka", "kcka[variant=code]", "kcka"]
-    assert [s for s, style in drawn.items() if not style.is_shown] == []  # they are few
-    many = {spec: measure_info(rs.cka)._replace(spec=spec, label=spec) for spec in specs}
-    drawn = measure_styles({"seldom": facts.measures["seldom"], **many}, specs)
-    assert [s for s, style in drawn.items() if style.is_shown][-1] == "seldom"
-    assert sum(style.is_shown for style in drawn.values()) == 10  # of the paper, and the user's
-
-
 def test_scores_are_two_orders_and_one_place_that_repeat_on_any_clouds(facts, result):
     scores = result.scores()
     assert set(scores) == {("rings", "tau"), ("clusters", "tau"), ("swiss roll", "peak")}
@@ -414,36 +357,6 @@ def test_scores_are_two_orders_and_one_place_that_repeat_on_any_clouds(facts, re
     assert scores["clusters", "tau"]["seldom"] is None
     assert scores["swiss roll", "peak"]["cka"] == -abs(grade(facts, "cka")["peak"] - 0.5)
     assert {s.reliability for s in facts.scores} == {1.0}
-
-
-def test_the_table_of_grades_is_shaded_by_how_good_they_are(real, result):
-    table = real["grades"].tables[0]
-    rows = {row[0]: i for i, row in enumerate(table.rows)}
-    peak = table.columns.index("peak r")
-    assert [row[0] for row in table.rows[:2]] == ["MKA", "MKA (k 15)"]
-    assert table.shades[rows["MKA"]][peak] == 1
-    assert (rows["MKA"], peak) in table.framed
-    assert table.shades[rows[HOSTILE]][table.columns.index("lost")] is None
-    assert result["grades"].tables[0].framed == ()  # the grades of a trial mean nothing
-
-
-def test_failures_are_counted_by_reason(facts, result):
-    (table,) = result["failures"].tables
-    ours = [p for p in facts.of() if p.measure == "seldom" and p.reason]
-    rows = [row for row in table.rows if row[0] == HOSTILE]
-    assert {reason for _, _, reason, _ in rows} == {f"no value for {HOSTILE} & others"}
-    assert sum(count for _, count, _, _ in rows) == len(ours) > 0
-    assert "swiss roll" in rows[0][3]
-
-
-def test_the_page_says_who_finds_the_orders_unless_it_is_a_trial(result, real, page, tmp_path):
-    text = page.read_text(encoding="utf-8")
-    shown = write_page(real, tmp_path / "real.html").read_text(encoding="utf-8")
-    assert "Trial run: do not interpret these scores." in text
-    assert "put both the rings" not in text
-    assert "Of 8 measures, only MKA and MKA (k 15) put both the rings" in shown
-    assert "Trial run" not in shown
-    assert "<script>alert" not in text  # the label of a measure is text
 
 
 # ------------------------------------------------------------------------------------- command line
@@ -505,27 +418,5 @@ def test_published_numbers_of_the_mka_paper():
     for c in cells:
         assert rs.get_measure(c.measure).spec == c.measure
         assert (c.value is None) <= bool(c.reason)
-
-
-def test_ranks_of_the_mka_paper_stand_beside_ours():
-    ranks = published_ranks("vision", paper="mka")
-    assert next(iter(ranks)) == "mka"
-    rows = compare_published({"kcka[variant=code]": 1.5, "mka": 3.0, "mine": 2.0}, paper="mka")
-    assert [(r.label, r.position, r.position_published) for r in rows] == [
-        ("kcka[variant=code]", 1, 2),
-        ("mka", 2, 1),
-    ]
-    assert compare_published({"MKA": 1.0}, paper="mka") == []
     with pytest.raises(ValueError, match="no paper 'nature'; known: resi, mka"):
         published(paper="nature")
-
-
-def test_what_the_pointer_reads(page, tmp_path, look):
-    marks = {
-        "#section-rings .m:not(.off) .marks": r"\S+.*: [\d.−]+ at rings = \d",
-        "#section-rings .cloud path": "points: 1 of radius 1",
-    }
-    seen = look(page, list(marks))
-    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
-        assert re.fullmatch(expected, said), (mark, said)
-    assert seen.hidden == []

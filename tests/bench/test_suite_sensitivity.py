@@ -21,17 +21,10 @@ from resemblance.bench.packs import open_pack
 from resemblance.bench.pinned import build_pack, pack_cases, pack_tasks
 from resemblance.bench.sensitivity.cases import FamilySets, round_differences
 from resemblance.bench.sensitivity.findings import P_VALUE_KINDS, Correlations, Findings
-from resemblance.bench.sensitivity.models import (
-    functionalities,
-    models_by_family,
-    parse_bits,
-    sensitivity_recipes,
-)
+from resemblance.bench.sensitivity.models import parse_bits, sensitivity_recipes
 from resemblance.bench.sensitivity.suite import BENCHMARKS, MEASURES, SIZES
 from resemblance.bench.study import Purpose, is_running, purpose, save_purpose
 from resemblance.bench.study_models import ModelFamily
-from resemblance.models.model_folder import read_models
-from resemblance.models.recipe import add_default_traits
 from resemblance.sections import headlines
 
 run = partial(bench.run, "sensitivity")
@@ -125,27 +118,6 @@ def test_tables_say_how_sure_they_are(study):
     assert "(" in best.rows[0][2]  # with its interval
 
 
-def test_specificity_and_detection(study):
-    _, findings = study
-    specific = next(t for t in findings["layers"].tables if t.name.endswith("specificity"))
-    assert {r[0]: r[1] for r in specific.rows}["CKA"] == 1.0  # seeds are turned layers
-    seen = {
-        r[0]: r[1]
-        for t in findings["deletion"].tables
-        if t.name.endswith("detection")
-        for r in t.rows
-    }
-    assert seen["PWCCA (all directions)"] <= seen["Procrustes"] <= seen["CKA"]
-    chart = next(f for f in findings["deletion"].figures if f.name.endswith(": deletion"))
-    assert chart.threshold == 1.0
-    assert {line.name for line in chart.lines} == {
-        "CKA",
-        "Procrustes",
-        "PWCCA (all directions)",
-        "accuracy of probes",
-    }
-
-
 def test_claims_have_verdicts_that_can_fail(study):
     _, findings = study
     verdicts = {claim.number: claim.verdict for claim in findings.claims}
@@ -181,16 +153,6 @@ def test_an_interrupted_run_keeps_probes_and_makes_damaged_ones_again(study, mod
     assert len(list((killed / "probes").iterdir())) == 4
 
 
-def test_only_some_benchmarks(models):
-    findings = run(
-        models=models, measures=["cka"], size="small", only=["finetuning"], claims=CLAIMS
-    )
-    assert [s.name for s in findings.sections if s.scores] == ["finetuning"]
-    assert {c.verdict for c in findings["finetuning"].claims} == {
-        "no data"
-    }  # two measures are missing
-
-
 # --------------------------------------------------------------------------------- models of others
 
 
@@ -217,16 +179,6 @@ def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
         f"made/known/line/fog/{q}" for q in ("spearman", "kendall")
     ]
     assert "1 pretrained models" in findings["pretraining"].reasons["made/known/line"]
-
-
-def test_severities_are_averaged(models):
-    model_features = map(add_default_traits, read_models(models))
-    tuned = [s for s in model_features if s.traits["setting"] == "finetuned"]
-    found = functionalities(tuned)
-    assert list(found) == ["fog", "rain"]
-    first = tuned[0].traits["accuracies"]
-    assert found["fog"][0] == pytest.approx((first["fog/1"] + first["fog/3"]) / 2)
-    assert len(models_by_family(tuned)) == 1
 
 
 def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
@@ -544,23 +496,6 @@ def test_mistakes_are_named(options, message, models):
 
 
 # --------------------------------------------------------------------------------------- by command
-
-
-def test_own_models_by_command(models, tmp_path, capsys):
-    study, own = str(tmp_path / "study"), ["--models", str(models)]
-    words = ["--size", "small", "-m", "cka", "-j", "1", "--only", "deletion"]
-    assert cli.run(["bench", "run", "sensitivity", study, *own, *words]) == 0
-    assert "Open " in capsys.readouterr().out
-    assert "made/known/line" in (tmp_path / "study" / "index.html").read_text()
-    for arguments, message in (
-        ([study, *own, "--only", "layer"], "only"),
-        ([study, *own, "--memory", "much"], "memory must be"),
-        ([study, *own, "--domain", "vision"], "--models cannot be combined with"),
-        ([study, *own, "--protocol", "paper"], "--protocol is an option of bench run resi;"),
-        ([study, "--domain", "audio"], "domain"),
-    ):
-        assert cli.run(["bench", "run", "sensitivity", *arguments]) == 2
-        assert message in capsys.readouterr().err
 
 
 def test_a_study_of_own_models_remembers_them(models, tmp_path, capsys, subtests):
