@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import resemblance as rs
-from resemblance.data.array_files import hash_values
 from resemblance.data.representation import data_key, fingerprint
 
 G = np.random.default_rng(0)
@@ -162,17 +161,3 @@ def test_a_file_that_was_replaced_has_the_key_of_its_values(tmp_path):
     assert fingerprint(rs.Representation(first)) == key
     received = pickle.loads(sent)
     assert data_key(received) == fingerprint(rs.Representation(second)) != key
-
-
-def test_arrays_in_any_order_have_the_hash_of_their_values():
-    values = np.random.default_rng(0).standard_normal((5000, 6)).astype("float32")
-    assert hash_values(np.asfortranarray(values)) == hash_values(values)
-    assert hash_values(values[::-1][::-1]) == hash_values(values)
-
-
-def test_a_representation_read_as_an_array_has_the_changed_values():
-    values = np.ones((20, 3), dtype="float32")
-    x = rs.Representation(values)
-    assert np.asarray(x)[0, 0] == 1
-    values[0, 0] = 5
-    assert np.asarray(x)[0, 0] == 5

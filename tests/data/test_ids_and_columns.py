@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -136,18 +135,6 @@ def test_coordinates_of_xarray_name_the_samples_and_the_features():
     units = {"neuroid_id": ("neuroid", list("uvw")), "region": ("neuroid", ["V1", "V1", "IT"])}
     recorded = xr.DataArray(np.eye(4)[:, :3], dims=("presentation", "neuroid"), coords=units)
     assert rs.Representation(recorded).features == ("u", "v", "w")
-
-
-@pytest.mark.parametrize("name", ["docid", "imageId", "url", "stimulus", "_id"])
-def test_a_column_of_words_with_a_name_of_ids_names_the_samples(name):
-    assert rs.Representation(pd.DataFrame({name: NAMES, "v": list(X)})).ids == tuple(NAMES)
-
-
-def test_names_survive_a_worker():
-    with ThreadPoolExecutor(2) as executor:
-        pair = {"a": NAMED, "b": NAMED + 1}
-        found = rs.compare(pair, measures="cka", jobs=executor, progress=False)
-    assert found["cka"][0, 1] == pytest.approx(1)
 
 
 def test_labels_belong_to_samples():

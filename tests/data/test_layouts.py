@@ -1,12 +1,9 @@
-"""Tokens and maps become samples by features: closed forms, PyTorch's own pooling, and ReSi's
-published conventions."""
+"""Tokens and maps become samples by features: closed forms, and PyTorch's own pooling."""
 
 from __future__ import annotations
 
-import json
-from functools import cache, partial
+from functools import partial
 from itertools import product
-from pathlib import Path
 
 import array_api_strict
 import numpy as np
@@ -16,7 +13,6 @@ import xarray as xr
 
 import resemblance as rs
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 LIBRARIES = {
     "numpy": np.asarray,
     "torch": torch.asarray,
@@ -248,50 +244,6 @@ def test_a_measure_points_to_the_layout(X, remedy):
         with pytest.raises(ValueError, match=remedy) as error:
             call(X)
         assert str(X.shape) in str(error.value)
-
-
-# --------------------------------------------------------------- what the published numbers rest on
-
-OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
-INPUTS = np.load(GOLDEN / "resi_inputs.npz")
-SHAPES = sorted(case for case in OUTPUTS if case.startswith("pub_shape_"))
-# The others see positions as samples.
-FOLDED = {"CKA", "DistCorr", "RSA", "RSMDiff", "MagDiff", "ConcDiff"}
-NOT_RUN = {"IMD", "RTD"}  # by the reference, on these shapes
-
-
-@cache
-def as_resi_does(case: str, side: str, folded: bool) -> rs.Representation:
-    """Bring maps to (samples, features) as the ReSi code does, its stride above 5000 rows
-    included."""
-    X, other = INPUTS[f"{case}__{side}"], INPUTS[f"{case}__{'R' if side == 'Rp' else 'Rp'}"]
-    if X.ndim == 3:
-        return rs.Representation(X.reshape(-1, X.shape[2]))
-    if folded:
-        return rs.from_maps(X, pool="flatten")
-    size = tuple(int(s) for s in np.minimum(X.shape[2:], other.shape[2:]))
-    rows = rs.from_maps(X, pool="positions", size=size).array
-    return rs.Representation(rows[:: max(1, len(rows) // 5000)])
-
-
-@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-@pytest.mark.filterwarnings("ignore:from_maps")  # five channels of 5 x 8
-def test_resi_values_on_tokens_and_maps(subtests):
-    for measure in [m for m in rs.preset("resi") if m.label not in NOT_RUN]:
-        for case in SHAPES:
-            with subtests.test(f"{measure}, {case}"):
-                expected = {
-                    entry["paper_name"]: entry for entry in OUTPUTS[case]["measures"].values()
-                }[measure.label]
-                tolerance = {"rel": expected["suggested_rtol"], "abs": expected["suggested_atol"]}
-                for sides in (("R", "Rp"),) if measure.symmetric else (("R", "Rp"), ("Rp", "R")):
-                    x, y = (as_resi_does(case, side, measure.label in FOLDED) for side in sides)
-                    value = expected["_".join(sides)]["value"]
-                    if value == "nan":
-                        with pytest.raises(rs.UndefinedError):
-                            measure(x, y)
-                    else:
-                        assert measure(x, y) == pytest.approx(value, **tolerance)
 
 
 # --------------------------------------------------------------------------------- likely mistakes

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from torch import nn
-from torch_geometric.nn import GCNConv
 
 from resemblance.models.hooks import extract_module_features
 from resemblance.models.modules import block_names
@@ -112,53 +110,3 @@ def test_blocks_inside_a_classifier_have_its_prefix():
 def test_positions_added_after_the_embeddings_leave_them_out():
     model = tiny("OPT", {**{k: v for k, v in WORDS.items() if k[0] != "i"}, "ffn_dim": 12})
     assert block_names(model) == ("decoder.layers.0", "decoder.layers.1")
-
-
-def test_an_encoder_and_a_decoder():
-    sizes = {"vocab_size": 30, "d_model": 8, "num_layers": 2, "num_heads": 2, "d_kv": 4, "d_ff": 12}
-    model = tiny("T5", sizes)
-    blocks = [f"{part}.block.{i}" for part in ("encoder", "decoder") for i in range(2)]
-    assert [name for name in block_names(model) if "block" in name] == blocks
-    names = ("embed_tokens", "block.0", "block.1")
-    words = {"input_ids": torch.arange(10).reshape(2, 5)}
-    check_hidden_states(model.get_encoder(), words, names, True)
-
-
-# ------------------------------------------------------------------------------------ other models
-
-
-class Residual(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4)
-
-    def forward(self, x):
-        return x + self.norm(self.conv(x))
-
-
-def test_a_list_called_blocks_is_opened():
-    """As that of vision transformers in timm."""
-    model = nn.Module()
-    model.patch_embed, model.norm = nn.Conv2d(3, 4, 3), nn.LayerNorm(4)
-    model.blocks = nn.Sequential(Residual(), Residual())
-    model.forward = lambda x: model.blocks(model.patch_embed(x))
-    features = extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks", outputs=False)
-    assert list(features.layers) == ["blocks.0", "blocks.1"]
-
-
-def module_of(**parts):
-    module = nn.Module()
-    for name, part in parts.items():
-        module.add_module(name, part)
-    return module
-
-
-def test_plain_models_and_those_of_graphs():
-    convs = nn.ModuleList([GCNConv(4, 3), GCNConv(3, 3)])
-    assert block_names(module_of(convs=convs, head=nn.Linear(3, 2))) == ("convs.0", "convs.1")
-    dense = module_of(fc1=nn.Linear(3, 3), relu=nn.ReLU(), fc2=nn.Linear(3, 2))
-    assert block_names(dense) == ("fc1", "relu", "fc2")
-    assert block_names(nn.Sequential(nn.Linear(3, 3), nn.ReLU())) == ("0", "1")
-    layers = [nn.Sequential(nn.Linear(3, 3), nn.ReLU()) for _ in range(3)]
-    assert block_names(nn.Sequential(*layers, nn.Linear(3, 2))) == ("0", "1", "2")
-    assert block_names(nn.Linear(3, 2)) == ("model",)

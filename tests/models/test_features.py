@@ -16,7 +16,6 @@ from resemblance.base.locks import lock_folder
 from resemblance.cli import run
 from resemblance.engine.forecast import forecast_facts
 from resemblance.models import load_samples
-from resemblance.models.hooks import extract_module_features
 from resemblance.models.variation import RERUN_SAMPLES
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
@@ -53,24 +52,6 @@ def contents(folder):
     return {p.name: p.read_bytes() for p in sorted(folder.glob("*.npy"))}
 
 
-def test_features_are_those_of_hooks(tmp_path):
-    model = Counting()
-    features = extract(model, tmp_path / "store", layers="blocks.*", name="net")
-    loader = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
-    direct = extract_module_features(model, loader, [f"blocks.{i}" for i in range(3)])
-    assert list(features.layers) == list(direct.layers)
-    for layer, r in direct.layers.items():
-        assert (np.asarray(features.layers[layer].source) == r.source).all()
-        assert isinstance(features.layers[layer].source, np.memmap)
-    assert (features.outputs == direct.outputs).all()
-    again = rs.open_features(tmp_path / "store")
-    assert again.name == "net"
-    assert again.traits["model"]["class"].endswith("Counting")
-    assert again.traits["data"]["n_samples"] == 23
-    assert set(again.traits) == {"architecture", "pooling", "model", "data"}  # no seed, no setting
-    assert rs.compare([features, again], measures="cka")["cka"].shape == (6, 6)
-
-
 @pytest.mark.parametrize("stop", [0, 1, 3, 4])
 @pytest.mark.parametrize("as_loader", [False, True])
 def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(tmp_path, stop, as_loader):
@@ -93,19 +74,6 @@ def test_a_store_has_one_writer_at_a_time(tmp_path):
     with lock_folder(tmp_path), pytest.raises(ValueError, match="another process is working on"):
         extract(Counting(), tmp_path)
     assert extract(Counting(), tmp_path).layers
-
-
-def test_nothing_is_run_twice(tmp_path):
-    model = Counting()
-    extract(model, tmp_path, layers="blocks.0", name="net")
-    before = contents(tmp_path)
-    assert model.calls == 5
-    extract(model, tmp_path, layers="blocks.0", name="net")
-    assert model.calls == 5
-    features = extract(model, tmp_path, layers="blocks.*", name="net")
-    assert model.calls == 10
-    assert list(features.layers) == ["blocks.0", "blocks.1", "blocks.2"]
-    assert before.items() <= contents(tmp_path).items()
 
 
 def test_several_poolings_in_one_run(tmp_path):
@@ -448,14 +416,6 @@ def test_nodes_are_said_to_depend_on_each_other():
             rs.compare_models(models, graph, mask=rows, **options)
     planned = rs.plan_models(models, graph, mask="test_mask", layers="first", measures="cka")
     assert (planned.samples, planned.features, planned.disk) == (9, (4, 4), 2 * 23 * 4 * 4)
-
-
-def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
-    models = [(name, nn.Sequential(nn.Linear(6, 200), nn.ReLU())) for name in "ab"]
-    scores = rs.compare_models(models, SAMPLES, layers="1", measures="mean_cca", progress=False)
-    reasons = [str(caveat.value) for caveat in scores.pair_caveats]
-    assert reasons
-    assert all("n_features" not in reason and "more samples" in reason for reason in reasons)
 
 
 OTHERS = """

@@ -194,18 +194,6 @@ def only_inside(source, target):
     source.rename(target)
 
 
-@pytest.mark.parametrize("damage", ["mean.blocks.0.npy", "traits.json"])
-def test_arrays_of_a_complete_pass_that_changed_are_computed_again(tmp_path, monkeypatch, damage):
-    whole = extract(Net(), tmp_path / "whole")
-    file = not_moved(monkeypatch, tmp_path / "store") / damage
-    with pytest.raises(ValueError, match="interrupted"):
-        rs.open_features(tmp_path / "store")
-    file.write_bytes(file.read_bytes()[:-8] + b"\0" * 8)
-    subject = extract(Net(), tmp_path / "store")
-    for layer, r in whole.layers.items():
-        assert (np.asarray(subject.layers[layer].source) == np.asarray(r.source)).all()
-
-
 def test_a_complete_pass_is_taken_in_whatever_is_asked_for_next(tmp_path, monkeypatch):
     not_moved(monkeypatch, tmp_path, layers=["blocks.0"])
     extract(Net(), tmp_path, layers=["head"])

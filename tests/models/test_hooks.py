@@ -339,16 +339,6 @@ class Pooling(nn.Module):
         return self.block(sums[batch])
 
 
-def test_that_it_is_noticed_changes_no_batch():
-    model = Made(lambda _, x: nn.functional.dropout(x, 0.5))
-    batches = STEPS[:, 0].split(4)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        alone = torch.cat([model(batch) for batch in batches])
-    with pytest.warns(UserWarning, match="chance"):
-        features = extract_module_features(model, batches, "after")
-    np.testing.assert_array_equal(numbers(features, "after"), alone)
-
-
 # ---------------------------------------------------------------------------------------- bad input
 
 
@@ -421,13 +411,6 @@ class Moody(nn.Module):
     def forward(self, x):
         logits = self.head(x)
         return logits if len(x) == 2 else logits[:, :, None, None]
-
-
-def test_progress_is_reported_after_every_batch(images):
-    told = []
-    for batches in (IMAGES.split(3), iter(IMAGES.split(3))):
-        extract_module_features(images, batches, progress=lambda *state: told.append(state))
-    assert told == [(1, 3), (2, 3), (3, 3), (1, 0), (2, 0), (3, 0)]
 
 
 # ------------------------------------------------------------------------------------------- graphs

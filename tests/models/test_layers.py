@@ -135,12 +135,6 @@ def test_quantised_layers():
     assert np.abs(numbers(features, "4") - model(ROWS).detach().numpy()).max() < 0.1
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-def test_a_scripted_model_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match=r"model cannot be read.*before torch\.jit\.script"):
-        extract_module_features(torch.jit.trace(plain(), ROWS), [ROWS])
-
-
 class Answering(nn.Module):
     """A block that returns an object with a last hidden state."""
 

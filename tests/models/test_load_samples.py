@@ -84,13 +84,6 @@ def test_any_row_may_say_which_column_is_text(write):
         load_samples(write("b.csv", "a,a\nx,y\n"), column="a")
 
 
-def test_long_cells_and_deep_objects(write):
-    text = "word " * 40_000
-    assert load_samples(write("a.csv", f"text\n{text}\n")).batch(0, 1) == [text]
-    with pytest.raises(ValueError, match=r"line 1 of .* is no JSON"):
-        load_samples(write("a.jsonl", "[" * 100_000))
-
-
 def test_a_table_without_quoting_is_read_exactly(write):
     rows = [f"{text}\t{i % 2}" for i, text in enumerate(['"half a quote', "b , c", 'd "e" f '])]
     samples = load_samples(write("dev.tsv", "\n".join(["sentence\tlabel", *rows]) + "\n"))
@@ -309,24 +302,6 @@ def test_cora_has_the_features_of_its_files(tmp_path):
     np.testing.assert_array_equal(graph.x, words)
     published = read_cora(tmp_path, strict=False)
     np.testing.assert_allclose(published.x, words / words.sum(1, keepdims=True))
-
-
-def test_functions_in_files(write):
-    file = write(
-        "mine.py",
-        "def texts():\n    return ['a', 'b']\ndef broken():\n    return 1 / 0\nnumber = 3\n"
-        "def ends():\n    raise SystemExit(0)\n",
-    )
-    samples = load_samples(f"{file}:texts")
-    assert contents(samples) == ("texts", ["a", "b"])
-    assert samples.name == "texts"
-    for function, message in {
-        "text": r"has no function 'text'; it has texts, broken, ends",
-        "broken": r"broken failed: ZeroDivisionError: division by zero",
-        "ends": r"ends failed: SystemExit",
-    }.items():
-        with pytest.raises(ValueError, match=message):
-            load_samples(f"{file}:{function}")
 
 
 def test_copies_are_left_out_on_request(tmp_path, subtests):

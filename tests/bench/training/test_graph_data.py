@@ -20,7 +20,6 @@ from factories.files import Touching
 from scipy.sparse import csr_matrix
 
 from resemblance.bench.training.graphs import data as graphs
-from resemblance.models.published_files import unpickle_plain_data
 
 
 @pytest.fixture(scope="module")
@@ -160,15 +159,6 @@ def test_parts_that_do_not_fit(tmp_path, monkeypatch, subtests):
         with subtests.test(message), pytest.raises(ValueError, match=message):
             graphs.read("flickr", tmp_path / str(i), strict=False)
     assert not Path("ran").exists()
-
-
-def test_plain_data_come_out_of_pickles_of_any_protocol(subtests):
-    content = {"data": np.arange(6.0).reshape(2, 3), "labels": [1, 2], "name": "a"}
-    for protocol in range(pickle.HIGHEST_PROTOCOL):
-        with subtests.test(protocol):
-            result = unpickle_plain_data(pickle.dumps(content, protocol))
-            assert np.array_equal(result["data"], content["data"])
-            assert (result["labels"], result["name"]) == ([1, 2], "a")
 
 
 @pytest.mark.parametrize("name", ["x", "graph", "ally"])

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from resemblance.base.rng import generator
 from resemblance.bench.sensitivity.models import SIZES, sensitivity_recipes
-from resemblance.bench.training import DOMAINS, corruption, domain_module, extract, fit
+from resemblance.bench.training import DOMAINS, domain_module, extract, fit
 from resemblance.bench.training.graphs import packaged as graphs
 from resemblance.bench.training.graphs.shifts import GRAPH_SHIFTS
 from resemblance.bench.training.language import networks
@@ -61,21 +60,6 @@ def test_networks_learn_the_task_the_shortcut_and_nothing_of_random_labels(domai
     if domain != "language":  # of two classes
         random = trained(domain, "labels", 1.0, **options).accuracies["test"]
         assert random < 1 / classes + 0.15
-
-
-def test_labels_are_replaced_and_shown_as_often_as_said():
-    labels, random = np.tile(np.arange(10), 2000), generator(0, "labels")
-    anything, wrong = (
-        draw(10, random) for draw in (corruption.draw_any_class, corruption.draw_wrong_class)
-    )
-    assert (corruption.replace_labels(labels, 0.25, wrong, random) != labels).sum() == 5000
-    for share in (0.0, 0.5, 1.0):
-        for change in (corruption.replace_labels, corruption.redraw_labels):
-            found = change(labels, share, anything, random)
-            assert (found != labels).mean() == pytest.approx(0.9 * share, abs=0.02)
-        hints = corruption.shortcut_labels(labels, share, wrong, random)
-        assert (hints == labels).mean() == pytest.approx(share, abs=0.02)
-        assert np.bincount((hints - labels)[hints != labels] % 10, minlength=10)[0] == 0
 
 
 def test_the_extract_of_the_standard_library_is_frozen_and_labelled_by_package():
@@ -156,22 +140,6 @@ def test_shortcuts_of_nodes_leak_at_their_rate_in_training_and_say_nothing_after
 # ----------------------------------------------------------------------------------------- language
 
 
-def test_sentences_are_words_of_a_vocabulary_between_marks():
-    words = ["return", "x", "1", ",", "in", "utf", "-", "8", "(", "naïve", ")", "."]
-    assert networks.split_words("Return x_1, in UTF-8 (naïve).") == words
-    special = networks.SPECIAL_TOKENS
-    known = networks.build_vocabulary([["b", "a", "c"], ["c", "b"], ["c", "d"]], len(special) + 3)
-    assert list(known) == [*special, "c", "b", "a"]
-    assert list(known.values()) == list(range(len(known)))
-    start, end, unknown = (special.index(token) for token in ("[CLS]", "[SEP]", "[UNK]"))
-    tokens = networks.encode_sentences([["a"], ["b", "z", "a", "a"], []], known, 5)
-    assert [row.tolist() for row in tokens.ids] == [
-        [start, known["a"], end],
-        [start, known["b"], unknown, known["a"], end],
-        [start, end],
-    ]
-
-
 def test_sentences_are_the_same_for_all_models_but_for_shortcuts():
     def tested(*which):
         one = recipe("language", *which)
@@ -204,16 +172,6 @@ def test_states_are_those_of_the_network_for_each_sentence_alone(architecture):
                 for pooling in poolings:
                     values = layers[pooling][f"block{k}" if k else "embedding"]
                     assert np.allclose(values[i], pooled[pooling], atol=1e-5)
-
-
-def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
-    for part in ("noun", "verb", "adj", "adv"):
-        line = "00001 06 n 03 the 0 zebra 0 gnu 0 000 | not in any docstring\n"
-        (tmp_path / f"data.{part}").write_text(line)
-    given = recipe("language", "augmentation", 1.0, wordnet=str(tmp_path))
-    data = language.sentence_task(given)
-    change = language.augment_sentences(given, data, 1.0, generator(0, "test"))
-    assert {"zebra", "gnu"} <= {word for words in data.train for word in change(words)}
 
 
 # ------------------------------------------------------------------------------------------- vision
@@ -308,30 +266,6 @@ def test_every_shift_has_an_accuracy_at_every_severity_and_a_mean(domain, parent
     for name in shifts:
         assert found[name] == pytest.approx(np.mean([found[f"{name}/{s}"] for s in range(1, 6)]))
     assert found["shift"] == pytest.approx(np.mean([found[name] for name in families]))
-
-
-LEARNED = {  # sizes at which models learn enough for a shift to cost something
-    "graphs": {"vocabulary": 60, "hidden": 16, "epochs": 40},
-    "language": {"test": 150, "vocabulary": 1000, "tokens": 20, "epochs": 6, "batch": 32}
-    | {"width": 16},
-    "vision": {"test": 200, "epochs": 4, "width": 8},
-}
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_accuracy_falls_with_severity_on_average(domain, monkeypatch):
-    monkeypatch.setattr(corruption, "SEVERITIES", (1, 3, 5))
-    one = child(domain)
-    options = one.options | LEARNED[domain] | {"shots": 40 if domain != "language" else 200}
-    pretraining = one.options["pretraining"] | LEARNED[domain]
-    one = one._replace(options=options | {"pretraining": pretraining})
-    found = extract(one, fit(one, start=fit(one.parent))).accuracies
-    mild, middle, severe = (
-        np.mean([found[f"{name}/{s}"] for name in FAMILIES[domain]]) for s in (1, 3, 5)
-    )
-    assert found["test"] > 1 / options["classes"] + 0.25
-    assert mild > middle > severe
-    assert found["test"] > max(severe + 0.1, found["shift"])
 
 
 def test_held_out_files_are_in_no_training_or_test_set():

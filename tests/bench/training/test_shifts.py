@@ -215,26 +215,6 @@ def test_no_share_no_words_and_shares_that_cannot_be():
             stress.eda(WORDS, share, random())
 
 
-def test_insert_adds_words_of_others_or_synonyms_of_the_sentence():
-    for i in DRAWS:
-        added = stress.insert_synonyms(WORDS, 3, random(i), others=["new"])
-        assert sorted(added) == sorted([*WORDS, *["new"] * 3])
-        given = stress.insert_synonyms(WORDS, 3, random(i), others=["new"], synonyms=SYNONYMS)
-        assert set(given) - set(WORDS) <= FRESH
-        longer = stress.insert_synonyms(WORDS, 2, random(i))
-        assert (len(longer), set(longer)) == (len(WORDS) + 2, set(WORDS))
-    assert stress.insert_synonyms(["no"], 2, random(), synonyms=SYNONYMS) == ["no"]
-
-
-def test_replace_touches_words_with_synonyms_only():
-    for times, expected in ((2, 2), (9, 3)):
-        for i in DRAWS:
-            changed = stress.replace_with_synonyms(WORDS, times, random(i), SYNONYMS)
-            pairs = [(a, b) for a, b in zip(WORDS, changed) if a != b]
-            assert len(pairs) == expected
-            assert all(b in SYNONYMS[a] for a, b in pairs)
-
-
 def test_all_four_operations_are_drawn_with_as_many_changes_as_the_share():
     """A tenth of 12 words is one change, a quarter three; without synonyms nothing is replaced."""
     for share, count in ((0.1, 1), (0.25, 3)):

@@ -140,13 +140,6 @@ def corrupted(recipe, examples, synonyms=None):
     return data.corrupt_examples(recipe, examples, "train", 2, synonyms)
 
 
-def test_random_labels_are_new_classes_for_an_exact_share(examples):
-    labels = corrupted(recipe_of("labels", 0.75), examples).labels
-    changed = labels != examples.labels
-    assert changed.sum() == 300
-    assert set(labels[changed]) == {2, 3, 4, 5, 6}
-
-
 def test_a_group_shares_what_was_drawn_as_in_the_code_or_not_as_in_the_paper(examples):
     for hyperparameters, is_shared in (("resi-code", True), ("paper", False)):
         first, other = (
