@@ -271,7 +271,7 @@ def test_the_examples_run_a_study(client, pool, tmp_path, monkeypatch, alone):
     assert rs.load("dask/comparisons.db").rows
 
 
-def test_the_examples_compare_the_arrays_of_a_folder(client, pool, tmp_path, rng):
+def test_the_examples_compare_the_arrays_of_a_folder(client, pool, tmp_path):
     by = {}
     for name, where in [
         ("cluster_processes", pool),

@@ -122,7 +122,7 @@ def test_layers_of_several_sizes_are_compared_pair_by_pair_as_defined(maps, feat
     ]
 
 
-def test_rows_beyond_5000_are_every_second_third(features, maps):
+def test_rows_beyond_5000_are_every_second_third():
     assert [position_step(n, (7, 7)) for n in (102, 103, 204, 205, 5000)] == [1, 1, 1, 2, 49]
     assert [position_step(n, (1, 1)) for n in (5000, 9999, 10_000)] == [1, 1, 2]
     g = np.random.default_rng(1)

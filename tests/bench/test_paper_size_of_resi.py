@@ -130,16 +130,6 @@ def test_what_a_later_run_adds_stands_beside_what_is_there(data, tmp_path):
         run(folder / "study", **{**first, "size": "paper"})
 
 
-def test_more_seeds_make_larger_tests(data, study):
-    more = {"data": data, "architectures": ["gcn"], "tests": ["accuracy"], "seeds": 4}
-    run(study, max_samples=20, **more, **CORA)
-    models = cases_made(study)
-    sizes = [models["gcn", test] for test in ("accuracy", "output", "labels")]
-    assert sizes == [[4], [3], [6]]
-    parts = load_evaluation(study).parts()
-    assert {p.comparison.provenance["n_samples"] for p in parts} == {20}
-
-
 class Recorder(ThreadPoolExecutor):
     """An executor that notes what it does."""
 

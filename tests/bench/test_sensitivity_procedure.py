@@ -38,6 +38,7 @@ from resemblance.bench.sensitivity.operators import (
     numbers_to_delete,
 )
 from resemblance.bench.sensitivity.procedure import expected_differences
+from resemblance.significance import percentile_interval
 
 RECORDED = json.loads((GOLDEN / "ding_outputs.json").read_text())
 
@@ -391,6 +392,10 @@ def test_the_bootstrap_is_a_naive_loop(copies, rows, rng):
         assert [found.spearman["m"][draw], found.kendall["m"][draw]] == pytest.approx(
             expected, nan_ok=True
         ), draw
+
+
+def test_an_interval_holds_95_percent_of_the_draws():
+    assert percentile_interval([*range(101), np.nan]) == (2.5, 97.5)
 
 
 def test_blocks_are_drawn_as_wholes():

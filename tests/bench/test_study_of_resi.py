@@ -203,7 +203,7 @@ def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
     assert cli.run(words) == 0
 
 
-def test_a_study_is_of_one_suite(study, capsys):
+def test_a_study_is_of_one_suite(study):
     with pytest.raises(ValueError, match="is a study of slice; use another folder for mini"):
         run(study, size="mini")
     with pytest.raises(ValueError, match="is not a study"):

@@ -38,7 +38,6 @@ from resemblance.bench.scoring import compare_cases
 from resemblance.bench.study import add_claims
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
-from resemblance.report.page import write_page
 from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY_REPRODUCED, REPRODUCED
 
 run = partial(bench.run, "manifolds")
@@ -339,24 +338,6 @@ def test_only_what_was_left_out_is_said_to_be(monkeypatch, tmp_path):
         compare = partial(compare_cases, measures=measures)
         left_out = compared_clouds(content, measures, compare).left_out
         assert {spec: why.partition(":")[0] for spec, why in left_out.items()} == words
-
-
-# ----------------------------------------------------------------------------------------- sections
-
-
-@pytest.fixture(scope="module")
-def page(result, tmp_path_factory):
-    return write_page(result, tmp_path_factory.mktemp("page") / "index.html")
-
-
-def test_scores_are_two_orders_and_one_place_that_repeat_on_any_clouds(facts, result):
-    scores = result.scores()
-    assert set(scores) == {("rings", "tau"), ("clusters", "tau"), ("swiss roll", "peak")}
-    assert set(scores["rings", "tau"]) == set(facts.measures)
-    assert scores["rings", "tau"]["mka"] == grade(facts, "mka")["rings"] == 1
-    assert scores["clusters", "tau"]["seldom"] is None
-    assert scores["swiss roll", "peak"]["cka"] == -abs(grade(facts, "cka")["peak"] - 0.5)
-    assert {s.reliability for s in facts.scores} == {1.0}
 
 
 # ------------------------------------------------------------------------------------- command line

@@ -228,32 +228,6 @@ def test_one_shift_without_differences_is_left_out_for_all(tmp_path):
     assert means.rows[0][1] > 0.5
 
 
-def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(tmp_path):
-    random = np.random.default_rng(0)
-    for seed in range(6):
-        # models differ by much in fog, and by chance in rain; hail does not say which are right
-        right = {"fog/1": random.random(400) < 0.2 + seed / 10, "rain": random.random(400) < 0.5}
-        accuracies = {name: float(answers.mean()) for name, answers in right.items()}
-        words = {name: "".join(map(str, answers.astype(int))) for name, answers in right.items()}
-        traits = {"accuracies": accuracies | {"hail": 0.5 + seed / 10}, "right": words}
-        traits |= {"setting": "finetuned", "seed": seed}
-        write_model(tmp_path / f"m{seed}", finetuned(0, seed, seed / 5), traits)
-    result = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])
-    found = result["finetuning"]
-    assert {cell.split("/")[3] for _, cell in result.scores()} == {"fog", "rain", "hail"}
-    assert {cell.split("/")[3] for _, cell in result.ranks()} == {"fog", "hail"}
-    assert "not ranked: on other inputs" in found.reasons["made/known/line, rain"]
-    (table,) = result["scores"].tables
-    shown = dict(zip(table.columns, table.hints))
-    assert {name[:-2] for name in shown if name != "measure"} == {"fog", "rain", "hail"}
-    assert float(shown["fog ρ"].rpartition(" ")[2]) > 0.9
-    assert float(shown["rain ρ"].rpartition(" ")[2]) < 0.5
-    assert "unknown" in shown["hail τ"]
-    assert [remark.partition(" tasks")[0] for remark in result.caveats[1:]] == [
-        "For 2 of 6", "Not ranked: 2 of 6",
-    ]  # fmt: skip
-
-
 def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
     random, study = np.random.default_rng(4), tmp_path / "study"
     for number, recipe in enumerate(sensitivity_recipes("small", ["graphs"])):

@@ -10,6 +10,7 @@ from factories.models import write_finetuned, write_models
 from factories.synthetic import noise_walk, tight_groups
 
 import resemblance as rs
+from resemblance.bench.manifolds.suite import SIZES
 from resemblance.bench.packs import Pack, open_pack
 from resemblance.bench.pinned import build_pack
 from resemblance.checks import check_suite
@@ -21,7 +22,8 @@ def packed(study: Path, folder: Path) -> Pack:
 
 
 def models_for_resi(folder):
-    return write_models(folder, [*tight_groups(setting="labels", groups=2), *noise_walk()])
+    groups = tight_groups(setting="labels", groups=2, members=3)
+    return write_models(folder, [*groups, *noise_walk(models=2)])
 
 
 def models_for_sensitivity(folder):
@@ -38,7 +40,12 @@ OPTIONS = {
 }  # fmt: skip
 
 
+FEW_CLOUDS = {"roll": 60, "rs": (0.0, 0.5), "spots": (60,), "d_spots": (2,)}
+FEW_CLOUDS |= {"cubes": (30,), "d_cubes": (2,), "ks": (5,)}
+
+
 @pytest.mark.parametrize("name", rs.bench.SUITES)
-def test_a_suite_does_what_all_suites_do(name, tmp_path):
+def test_a_suite_does_what_all_suites_do(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(SIZES, "small", SIZES["small"]._replace(**FEW_CLOUDS))
     outcomes = check_suite(partial(rs.bench.run, name), **OPTIONS[name](tmp_path / "models"))
     assert [outcome for outcome in outcomes if outcome.holds is not True] == []

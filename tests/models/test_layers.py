@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -133,25 +131,6 @@ def test_quantised_layers():
     assert list(features.layers) == ["0", "1", "2", "3", "4"]
     np.testing.assert_array_equal(numbers(features, "3"), numbers(features, "4"))
     assert np.abs(numbers(features, "4") - model(ROWS).detach().numpy()).max() < 0.1
-
-
-class Answering(nn.Module):
-    """A block that returns an object with a last hidden state."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Linear(6, 3)
-
-    def forward(self, x):
-        hidden = self.inner(x)
-        return SimpleNamespace(last_hidden_state=hidden, loss=None)
-
-
-def test_outputs_of_any_class_with_a_last_hidden_state():
-    model = nn.ModuleDict({"block": Answering()})
-    model.forward = lambda x: model["block"](x).last_hidden_state
-    features = extract_module_features(model, [ROWS], "block")
-    np.testing.assert_allclose(numbers(features, "block"), model(ROWS).detach(), rtol=1e-6)
 
 
 # --------------------------------------------------------------------------------------------blocks

@@ -291,18 +291,6 @@ def test_modules_and_arrays():
     assert pair.prepare(["a", "b"]).shape == (2, 3)
 
 
-def test_an_exported_program(tmp_path):
-    model, x = Network().eval(), torch.randn(4, 3)
-    rows = ({0: torch.export.Dim("rows")},)
-    torch.export.save(torch.export.export(model, (x,), dynamic_shapes=rows), tmp_path / "net.pt2")
-    loaded = load_model(tmp_path / "net.pt2")
-    assert (loaded.name, loaded.blocks) == ("net", ("blocks.0", "blocks.1"))
-    expected = extract_module_features(model, [x], "blocks").layers
-    actual = layers_of(loaded, load_samples(x))
-    for name, layer in actual.items():
-        np.testing.assert_allclose(layer.source, expected[name].source, rtol=1e-5, atol=1e-6)
-
-
 class Code:
     """An object whose pickle makes a folder when it is read."""
 

@@ -44,19 +44,6 @@ def test_dots_are_drawn_in_the_order_of_the_authors(coins):
     assert list(zip(*dots)) == expected
 
 
-def test_a_dot_is_a_disk_in_the_color_of_a_class():
-    colors = changes.dot_hues(100)
-    assert (colors[0].tolist(), colors[50].tolist()) == ([255, 0, 0], [0, 255, 255])
-    for table in (colors, changes.draw_dot_colors(100)):
-        assert len({tuple(color) for color in table}) == 100
-    dotted = np.asarray(changes.add_dot(IMAGE, colors[50], 10, 20, 3))
-    rows, columns = np.ogrid[:30, :42]
-    inside = np.hypot(rows - 10, columns - 20) < 2.5
-    assert inside.sum() == 21
-    assert (dotted[inside] == colors[50]).all()
-    assert (dotted[~inside] == NOISE[~inside]).all()
-
-
 # ------------------------------------------------------------------------------------- which images
 
 
@@ -119,22 +106,6 @@ def test_boxes_have_the_area_and_aspect_that_they_should():
     assert 1.25 < aspects.max() < 1.37
     for size, box in (((10, 1000), (0, 493, 10, 506)), ((1000, 10), (493, 0, 506, 10))):
         assert changes.random_box(size, (0.9, 1.0), generator(0, "box")) == box  # the middle
-
-
-@pytest.mark.parametrize("side", [12, 60])
-def test_sampling_takes_the_four_nearest_pixels(side):
-    """Bilinear interpolation between the middles of pixels, rounded."""
-    sampled = np.asarray(changes.resample_box(IMAGE, side), float)
-    rows, columns = (
-        np.clip((np.arange(side) + 0.5) * length / side - 0.5, 0, length - 1) for length in (30, 42)
-    )
-    up, left = np.floor(rows).astype(int), np.floor(columns).astype(int)
-    down, right = np.minimum(up + 1, 29), np.minimum(left + 1, 41)
-    a, b = (rows - up)[:, None, None], (columns - left)[None, :, None]
-    x = NOISE.astype(float)
-    expected = (1 - a) * ((1 - b) * x[up][:, left] + b * x[up][:, right])
-    expected += a * ((1 - b) * x[down][:, left] + b * x[down][:, right])
-    assert abs(sampled - expected).max() < 0.501
 
 
 # -------------------------------------------------------------------------------------- AutoAugment

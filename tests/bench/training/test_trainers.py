@@ -81,7 +81,7 @@ SEEN = [
     *(packaged(d, None, "augmentation", 1.0) for d in DOMAINS),
     *(packaged(d, None, "labels", 0.5) for d in DOMAINS),
     *(packaged(d, None, "shortcut") for d in DOMAINS),
-    *(packaged("graphs", a, "layers") for a in ("gcn", "pgnn")),
+    packaged("graphs", "gcn", "layers"),
     *(of_paper(d, a) for d, about in training.DATASETS.items() for a in about.architectures),
     *(of_paper("cora", a, "layers") for a in ("gcn", "pgnn")),
     *(of_paper(d, "sage", "augmentation", 0.25) for d in ("flickr", "ogbn-arxiv")),
