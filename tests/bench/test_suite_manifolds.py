@@ -372,6 +372,7 @@ def test_a_mistake_is_one_line(refused, tmp_path, monkeypatch):
         bench run manifolds --only rings | --only is an option of bench run sensitivity and
         bench run manifolds --protocol paper | --protocol is an option of bench run resi; manifolds
         bench run manifolds --models m | --models is an option of bench run resi and sensitivity
+        bench run resi s --models m --size slice | --models cannot be combined with --size
         bench run manifold | got 'manifold'; did you mean 'manifolds'?
         bench run manifolds -m nka | no measure 'nka'; did you mean
         bench results nowhere | nowhere has no results yet; run a benchmark there
