@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from resemblance.bench.answer_tables import (
     answers_section,
@@ -72,6 +73,24 @@ def test_a_dropped_seed_moves_all_tasks_of_a_network_together() -> None:
     twice = Result("resi", "", (both,), LABELS)
     (one,), (two,) = answer_questions([once]), answer_questions([twice])
     assert two.of("good").single == pytest.approx(one.of("good").single)
+
+
+def test_with_networks_as_the_unit_an_interval_is_that_of_a_paired_t_test() -> None:
+    """The paired t-interval of scipy, over three networks with differences of their own."""
+    (section,) = result().sections
+    shifts = dict(zip(NETWORKS, (0.1, 0.3, 0.2)))
+    scores = {
+        name: of | {"good": of["good"] + shifts[section.rules[name].models]}
+        for name, of in section.scores.items()
+    }
+    run = Result("resi", "", (section._replace(scores=scores),), LABELS)
+    (answer,) = answer_questions([run], unit="networks")
+    good, cka = (list(answer.of(m).by_models.values()) for m in ("good", "cka"))
+    ends = ttest_rel(good, cka).confidence_interval(0.95)
+    assert answer.of("good").single == pytest.approx((0.5, *ends))
+    assert (answer.unit, answer.degrees_of_freedom) == ("networks", 2)
+    assert networks_sentence([answer], LABELS) == ""
+    assert "hold for other networks" in answers_section([answer], LABELS, LEVELS).tables[0].note
 
 
 def test_trivial_measures_do_not_compete() -> None:

@@ -140,7 +140,7 @@ def test_what_cannot_be_tested_says_why():
     result = assess(noise_walk(), measures=["cka"])
     assert {a.test for a in result.absent} == set(TEST_TITLES) - {"layers"}
     assert all(a.reason for a in result.absent)
-    assert "at least 3" in next(a.reason for a in result.absent if a.test == "accuracy")
+    assert "at least 4" in next(a.reason for a in result.absent if a.test == "accuracy")
 
 
 def test_twins_are_refused():

@@ -95,6 +95,8 @@ def test_rank_in_python_is_what_the_command_prints(call, tiny, folder):
         (("cka",), {"benchmark": "nothing"}, "got 'nothing'"),
         (("cka",), {"benchmark": "stability"}, "no pack of it"),
         (("cka",), {"packs": "nothing"}, "no packs of the series 'nothing'"),
+        (("cka",), {"packs": "architectures", "against": None}, "build the pack .* --size arch"),
+        (("cka",), {"unit": "models"}, "unit must be"),
         (("cka",), {"save": "mine.py"}, "line 1 of mine.py has no scores"),
         (("cka",), {"jobs": 0}, "jobs must be a number of processes, at least 1"),
         (("cka",), {"jobs": "2"}, "jobs must be a number of processes"),

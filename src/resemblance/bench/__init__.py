@@ -70,7 +70,7 @@ def run(
         a pack, :func:`resemblance.preset` ``"default"``.
     size : number and size of the models or shapes. "small" is a trial, "default" takes minutes, and
         "paper" is as large as the paper. "resi" has "slice" (a trial), "demo",
-        "mini" (default), "standard", "paper" and "paper-slice".
+        "mini" (default), "architectures", "standard", "paper" and "paper-slice".
     jobs : number of processes, or an executor of ``concurrent.futures``; by default this process
         computes. The result does not depend on ``jobs``.
     memory : for intermediates of representations at a time, as for :func:`resemblance.compare`.

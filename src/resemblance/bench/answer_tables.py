@@ -18,11 +18,15 @@ MAX_DECIMALS = 7  # a bound that rounds to zero with fewer decimals is zero
 MAX_LISTED = 10  # measures listed in a cell; the rest are counted
 OWN_MARK = "→ "  # marks your own measures
 ANSWERS_NOTE = (
-    "The tasks are fixed, and the models are random: the answers hold for other seeds of the same "
-    "networks. May be best: in 95 % of repetitions with other seeds, the truly best measure is in "
-    "the list. Differences: the 95 % intervals hold together with all measures of a row. Measures "
-    "with equal scores in every task count once."
+    "The tasks are fixed, and the models are random: the answers hold for {} May be best: in 95 % "
+    "of repetitions with other {}, the truly best measure is in the list. Differences: the 95 % "
+    "intervals hold together with all measures of a row. Measures with equal scores in every task "
+    "count once."
 )
+POPULATIONS: Mapping[str, str] = {  # by random unit, the models that the answers hold for
+    "seeds": "other seeds of the same networks.",
+    "networks": "other networks on the same data sets, as if the networks were drawn at random.",
+}
 MEASURES_NOTE = (
     "* may be the best of the column; + and − better and worse than the baseline, by the intervals "
     "that hold together with all measures. Largest shortfall: the largest distance from the best "
@@ -156,8 +160,9 @@ def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
 
 def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
     """Return a sentence about networks as the random unit instead of seeds: how many measures
-    differ from the baseline, by question. "" if no number is known. ``labels``: by
-    specification."""
+    differ from the baseline, by question. "" if no number is known, and for answers whose random
+    unit is the network. ``labels``: by specification."""
+    answers = [a for a in answers if a.unit != "networks"]
     counts = {a.question.words: a.n_differ_by_models for a in answers if a.has_intervals}
     found = {words: count for words, count in counts.items() if count}
     baseline = next((labels.get(a.baseline, a.baseline) for a in answers), "")
@@ -201,10 +206,12 @@ def _comparison_text(answer: Answer, labels: Labels) -> str:
     return "; ".join(_with_score((*own, *answer.trivial), labels)) or "–"
 
 
-def questions_table(answers: Iterable[Answer], labels: Labels) -> Table:
+def questions_table(answers: Sequence[Answer], labels: Labels) -> Table:
     """Return the table with a row per question. ``labels``: of measures, by specification."""
     records = question_records(answers, labels)
-    return Table.of(records, "questions", "What the benchmarks answer", ANSWERS_NOTE)
+    unit = answers[0].unit if answers else "seeds"
+    note = ANSWERS_NOTE.format(POPULATIONS[unit], unit)
+    return Table.of(records, "questions", "What the benchmarks answer", note)
 
 
 def measure_order(answers: Sequence[Answer], specs: Iterable[str]) -> list[str]:

@@ -2,12 +2,12 @@ r"""What a benchmark answers: for every question, which measures may be the best
 differ from a baseline.
 
 The tasks of a question are fixed, and the models are random: an interval says which values other
-seeds of the same networks may give. The score of a question is the mean over networks of the mean
-over tasks,
+seeds of the same networks may give, or with networks as the random unit, which values other
+networks may give. The score of a question is the mean over networks of the mean over tasks,
 
 .. math:: \theta = \frac{1}{G} \sum_g \frac{1}{C_g} \sum_{c} \theta_{gc}
 
-and the standard error follows from the scores without each seed (see
+and the standard error follows from the scores without each seed, or without each network (see
 ``resemblance.significance.jackknife``). A reference model is dropped with its seed.
 """
 
@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..base.formatting import count_with_noun
-from ..base.text import did_you_mean
+from ..base.text import check_choice, did_you_mean
 from ..sections.ranks import DEFAULT_RANK_RULE, is_ranked_reading
 from ..sections.result import Result
 from ..significance import (
@@ -35,6 +35,11 @@ from .reliability import LEAST_RELIABILITY
 from .scoring import failure_without_count
 
 BASELINE = "cka"  # the measure that other measures are compared with, unless you name another
+# The random units of intervals, and how many of them intervals need.
+RANDOM_UNITS: Mapping[str, str] = {
+    "seeds": "two seeds of every network",
+    "networks": "two networks",
+}
 EQUAL_SCORE_TOLERANCE = 1e-9
 # Whether to select a task, given suite, test and task name.
 TaskPredicate: TypeAlias = Callable[[str, str, str], bool]
@@ -103,9 +108,11 @@ class Answer(NamedTuple):
     ``trivial``: the trivial measures, which do not compete. ``missing``: by measure without an
     answer, the reason. ``n_tasks``: the number of tasks. ``models``: the networks.
     ``unranked_reason``: why the scores are shown and have no intervals; "" with intervals.
-    ``degrees_of_freedom``: seeds minus networks; 0 without intervals. ``n_differ_by_models``: the
-    number of measures that differ from the baseline if networks and data sets are the random unit,
-    not seeds; None with fewer than two networks, and if the baseline has no score.
+    ``degrees_of_freedom``: seeds minus networks, or networks minus one if networks are the random
+    unit; 0 without intervals. ``n_differ_by_models``: the number of measures that differ from the
+    baseline if networks and data sets are the random unit, not seeds; None with fewer than two
+    networks, and if the baseline has no score. ``unit``: the random unit of the intervals, "seeds"
+    or "networks".
     """
 
     question: Question
@@ -118,6 +125,7 @@ class Answer(NamedTuple):
     missing: Mapping[str, str] = {}
     n_differ_by_models: int | None = None
     unranked_reason: str = ""
+    unit: str = "seeds"
 
     @property
     def has_intervals(self) -> bool:
@@ -146,20 +154,24 @@ def answer_questions(
     results: Iterable[Result],
     *,
     baseline: str = BASELINE,
+    unit: str = "seeds",
     among: Collection[str] | None = None,
     trivial: Collection[str] = (),
     is_chosen: TaskPredicate = lambda suite, test, name: True,
 ) -> tuple[Answer, ...]:
     """Return the answer to every question of the results of suites, in the order of the questions.
 
-    ``baseline``: the specification of the measure that other measures are compared with. ``among``:
-    the measures that compete, by default all measures; the baseline always takes part. ``trivial``:
+    ``baseline``: the specification of the measure that other measures are compared with. ``unit``:
+    the random unit of the intervals, "seeds" (of the same networks) or "networks". ``among``: the
+    measures that compete, by default all measures; the baseline always takes part. ``trivial``:
     measures that are shown next to the competing measures and do not compete. ``is_chosen``:
     whether a task counts, given suite, test and name. A question without a competing measure that
     has all scores is left out.
 
-    Raises ``ValueError`` for a baseline without any score; the default baseline may lack scores.
+    Raises ``ValueError`` for an unknown unit, and for a baseline without any score; the default
+    baseline may lack scores.
     """
+    check_choice("unit", unit, RANDOM_UNITS)
     tasks = [
         task
         for result in results
@@ -183,7 +195,7 @@ def answer_questions(
         by_question[question_of(task.suite, task.test)].append(task)
     order = {question: i for i, question in enumerate(QUESTIONS)}
     questions = sorted(by_question, key=lambda q: order.get(q, len(order)))
-    answers = (_answer(q, by_question[q], baseline, among, trivial) for q in questions)
+    answers = (_answer(q, by_question[q], baseline, unit, among, trivial) for q in questions)
     return tuple(answer for answer in answers if answer.measures)
 
 
@@ -216,6 +228,7 @@ def _answer(
     question: Question,
     all_tasks: Sequence[ScoredTask],
     baseline: str,
+    unit: str,
     among: Collection[str] | None,
     trivial: Collection[str],
 ) -> Answer:
@@ -229,7 +242,7 @@ def _answer(
     }
     groups = _groups_of_equal_scores(tasks, [s for s in complete if is_competing[s]])
     sets = _tasks_by_models(tasks)
-    answer = Answer(question, baseline, len(tasks), tuple(sets), 0, (), missing=missing)
+    answer = Answer(question, baseline, len(tasks), tuple(sets), 0, (), missing=missing, unit=unit)
     if not groups:
         return answer
     columns = [*groups, *((s,) for s in trivial if s in complete and not is_competing[s])]
@@ -240,12 +253,16 @@ def _answer(
         MeasureAnswer(group, float(mean), dict(zip(sets, scores.tolist())))
         for group, mean, scores in zip(columns, by_models.mean(axis=0), by_models.T)
     ]
-    scores = _jackknife_scores(sets, [group[0] for group in columns])
+    scores = (
+        _jackknife_by_models(by_models)
+        if unit == "networks"
+        else _jackknife_scores(sets, [group[0] for group in columns])
+    )
     reason = question.unranked_reason or _unreliable_reason(all_tasks)
     if len(groups) < 2:
         reason = reason or "a single measure"
     if scores is None:
-        reason = reason or "without two seeds of every network, there are no intervals"
+        reason = reason or f"without {RANDOM_UNITS[unit]}, there are no intervals"
     elif not reason:
         lines = _add_intervals(lines, scores, len(groups), baseline)
         answer = answer._replace(degrees_of_freedom=scores.degrees_of_freedom)
@@ -349,6 +366,16 @@ def _jackknife_scores(
     return JackknifeScores(means, tuple(deviations))
 
 
+def _jackknife_by_models(by_models: np.ndarray) -> JackknifeScores | None:
+    """Return the mean scores of measures and their deviations without each network; None with fewer
+    than two networks. ``by_models``: (networks, measures)."""
+    if len(by_models) < 2:
+        return None
+    # The mean without one network, for a jackknife of a plain mean.
+    without = (by_models.sum(axis=0) - by_models) / (len(by_models) - 1)
+    return JackknifeScores(by_models.mean(axis=0), (jackknife_deviations(without),))
+
+
 def _add_intervals(
     lines: Sequence[MeasureAnswer], scores: JackknifeScores, n_competing: int, baseline: str
 ) -> list[MeasureAnswer]:
@@ -391,12 +418,10 @@ def _n_differ_by_models(
     ``by_models``: the mean scores, (networks, competing measures); ``lines`` begins with the same
     measures.
     """
-    n_sets, n_lines = by_models.shape
+    n_lines = by_models.shape[1]
     position = _position(lines[:n_lines], baseline)
-    if n_sets < 2 or n_lines < 2 or position is None:
+    scores = _jackknife_by_models(by_models)
+    if scores is None or n_lines < 2 or position is None:
         return None
-    # The mean without one network, for a jackknife of a plain mean.
-    without = (by_models.sum(axis=0) - by_models) / (n_sets - 1)
-    scores = JackknifeScores(by_models.mean(axis=0), (jackknife_deviations(without),))
     intervals = _intervals(differences_from(scores, position))
     return sum(interval.is_better or interval.is_worse for interval in intervals)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .choices import BASELINE, SERIES
+from .choices import BASELINE, RANDOM_UNITS, SERIES
 from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ LEADERBOARD_EXAMPLES = (
     "leaderboard",
     "leaderboard --benchmark resi --family cca",
     "leaderboard mine.jsonl --metrics -o ranking.csv",
+    "leaderboard --packs architectures --unit networks",
 )
 
 
@@ -31,6 +32,7 @@ def leaderboard_command(
     metrics: bool = False,
     baseline: str = BASELINE,
     packs: str = SERIES,
+    unit: str = RANDOM_UNITS[0],
 ) -> Leaderboard:
     """Print the answers of the benchmarks about measures, question by question.
 
@@ -43,7 +45,7 @@ def leaderboard_command(
     board = read_board(*(scores or ()), packs=packs)
     tasks = select_task_subset(board, benchmark, domain, test)
     chosen = select_measure_subset(board, family, metrics)
-    return leaderboard_of_subset(board, tasks, chosen, baseline)
+    return leaderboard_of_subset(board, tasks, chosen, baseline, unit)
 
 
 HELP: HelpTexts = {
@@ -57,7 +59,8 @@ HELP: HelpTexts = {
     "metrics": "Only the measures that declare to be metrics.",
     "baseline": "The measure to compare with.",
     "packs": "The ending of the names of the feature packs to use: compact for resi-compact, "
-    "manifolds-compact and so on.",
+    "manifolds-compact and so on; architectures for ten networks of resi.",
+    "unit": "What the intervals take as random: seeds of the same networks, or networks.",
 }
 
 

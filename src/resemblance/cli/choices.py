@@ -16,6 +16,7 @@ LAYOUTS = tuple(LAYOUT_WORDS)
 SCORE_LAYOUTS = ("pairs", "matrix")  # of scores of models
 BASELINE = "cka"  # measure that others are compared with
 SERIES = "compact"  # the default series of packs in rankings
+RANDOM_UNITS = ("seeds", "networks")  # the random units of rankings, the default first
 DRAWS = 999  # permutations
 DOMAINS = ("graphs", "language", "vision")
 HYPERPARAMETERS = ("resi-code", "paper")
@@ -26,7 +27,7 @@ PERMUTATIONS = ("models", "pairs")
 PROTOCOLS = ("paper", "resi-code")
 
 SIZES: Mapping[str, tuple[str, ...]] = {  # by suite
-    "resi": ("slice", "demo", "mini", "standard", "paper", "paper-slice"),
+    "resi": ("slice", "demo", "mini", "architectures", "standard", "paper", "paper-slice"),
     "sensitivity": ("small", "default", "paper"),
     "manifolds": ("small", "default", "paper"),
     "stability": ("small", "default", "paper"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..base.text import check_choice
-from .choices import BASELINE, SERIES, SUITES
+from .choices import BASELINE, RANDOM_UNITS, SERIES, SUITES
 from .ending import progress_bars, try_to_write
 from .executors import open_executors
 from .inputs import parse_measures
@@ -38,6 +38,7 @@ def rank_command(
     packs: str = SERIES,
     against: Path | None = None,
     baseline: str = BASELINE,
+    unit: str = RANDOM_UNITS[0],
     benchmark: str | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -66,6 +67,7 @@ def rank_command(
             packs=packs,
             against=against,
             baseline=baseline,
+            unit=unit,
             benchmark=benchmark,
             jobs=executor,
             progress=report,
@@ -78,10 +80,11 @@ def rank_command(
 HELP: HelpTexts = {
     "measures": "Measures: FILE.py:NAME (the file is executed), or names of the catalogue.",
     "packs": "The ending of the names of the feature packs to use: compact for resi-compact, "
-    "manifolds-compact and so on.",
+    "manifolds-compact and so on; architectures for the pack of ten networks, which you build.",
     "against": "A file of scores (.jsonl, from --save): also compare with the measures in this "
     "file, on the same packs.",
     "baseline": "The measure to compare with.",
+    "unit": "What the intervals take as random: seeds of the same networks, or networks.",
     "benchmark": f"Only the tasks of this benchmark: {', '.join(SUITES)}.",
     "save": "Add the scores to this file (.jsonl), one line for each measure.",
 }

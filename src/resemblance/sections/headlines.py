@@ -19,6 +19,7 @@ STANDARD_SIZE_NOTE = "small models on data that comes with the package; not the 
 SIZE_DESCRIPTIONS: Mapping[tuple[str, str], str] = {
     ("resi", "demo"): "small stand-in models, half as many; not the paper's",
     ("resi", "mini"): "small stand-in models; not the paper's",
+    ("resi", "architectures"): "ten small stand-in models, three seeds; not the paper's",
     ("resi", "standard"): STANDARD_SIZE_NOTE,
     ("resi", "paper"): "the paper's models, trained on its data",
     ("sensitivity", "default"): STANDARD_SIZE_NOTE,

@@ -121,38 +121,48 @@ class Leaderboard(BaseResult):
 
 
 def leaderboard(
-    *files: str | Path, packs: str = DEFAULT_PACK_SERIES, baseline: str = BASELINE
+    *files: str | Path,
+    packs: str = DEFAULT_PACK_SERIES,
+    baseline: str = BASELINE,
+    unit: str = "seeds",
 ) -> Leaderboard:
     """Return the answers of the benchmarks about all measures, question by question.
 
     The tasks are fixed, and the models are random: an answer holds for other seeds of the same
-    networks. ``answers``: for every question the measures that may be the best, and the differences
-    from the ``baseline`` with intervals that hold together. ``records()`` has a record per measure:
-    ``spec``, ``label``, ``version``, ``family``; for every question, such as "layers", ``layers``
-    (the mean score), ``layers_may_be_best`` and ``layers_difference``, ``layers_low``,
-    ``layers_high`` (from the baseline); ``largest_shortfall``: the largest distance from the best
-    score of a question. ``own_suites``: suites from the paper of the measure. ``cpu_seconds``: on
-    all packs. The remaining columns are the declared properties of the measure.
+    networks, or with ``unit="networks"`` for other networks on the same data sets. ``answers``: for
+    every question the measures that may be the best, and the differences from the ``baseline`` with
+    intervals that hold together. ``records()`` has a record per measure: ``spec``, ``label``,
+    ``version``, ``family``; for every question, such as "layers", ``layers`` (the mean score),
+    ``layers_may_be_best`` and ``layers_difference``, ``layers_low``, ``layers_high`` (from the
+    baseline); ``largest_shortfall``: the largest distance from the best score of a question.
+    ``own_suites``: suites from the paper of the measure. ``cpu_seconds``: on all packs. The
+    remaining columns are the declared properties of the measure.
 
     ``files``: score files to add to the scores that ship with the library, such as the scores of
     your own measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``packs``: the
-    series of the packs, such as "compact" for "resi-compact@1".
+    series of the packs: "compact" (three networks) for "resi-compact@1" and so on, or
+    "architectures" for the ten networks of "resi-architectures@1".
 
-    Raises ``ValueError`` for files of another kind, for scores that cannot be combined, and for a
-    baseline without scores.
+    Raises ``ValueError`` for files of another kind, for scores that cannot be combined, for an
+    unknown unit, and for a baseline without scores.
     """
     board = read_board(*files, packs=packs)
     return leaderboard_of_subset(
-        board, select_task_subset(board), select_measure_subset(board), baseline
+        board, select_task_subset(board), select_measure_subset(board), baseline, unit
     )
 
 
 def leaderboard_of_subset(
-    board: Board, tasks: TaskSubset, measures: MeasureSubset, baseline: str = BASELINE
+    board: Board,
+    tasks: TaskSubset,
+    measures: MeasureSubset,
+    baseline: str = BASELINE,
+    unit: str = "seeds",
 ) -> Leaderboard:
     """Return the answers of the selected tasks of a leaderboard about the selected measures.
-    ``baseline``: the specification of the measure to compare with."""
-    answers = answers_of_subset(board, tasks, measures, baseline)
+    ``baseline``: the specification of the measure to compare with. ``unit``: the random unit of the
+    intervals, "seeds" or "networks"."""
+    answers = answers_of_subset(board, tasks, measures, baseline, unit)
     specs = measure_order(answers, measures.specs)
     cards = [board.cards[spec] for spec in specs]
     notes = (own_suites_note(cards, board.labels), unranked_tasks_sentence(board, tasks))

@@ -14,11 +14,20 @@ from resemblance.sections.values import distinct_labels
 
 from .. import SUITES
 from ..packs import Pack, list_packs, open_pack
+from ..packs.opening import find_pack
 from ..reliability import is_reliable
 from .score_file import MeasureCard, PackScores, read_scores
 
 SHIPPED = Path(__file__).with_name("scores.jsonl")  # scores of the measures of this library
 DEFAULT_PACK_SERIES = "compact"  # the packs that ship with the library
+# The scores of the measures on ten architectures ship, and the features do not.
+ARCHITECTURES_SERIES, ARCHITECTURES_PACK = "architectures", "resi-architectures@1"
+SHIPPED_ARCHITECTURES = Path(__file__).with_name("architectures.jsonl")
+BUILD_COMMANDS = (
+    "resemblance bench run resi study --size architectures -m cka",
+    "resemblance pack build resi study --half",
+    f"resemblance pack get {ARCHITECTURES_PACK} --source .",
+)
 ScoresByCell = dict[str, dict[str, float | None]]  # by task, then by specification
 
 
@@ -61,7 +70,8 @@ def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tup
     packs of the series, and for scores on a version of a shipped pack that this version of the
     library does not know.
     """
-    scores = list(_scores_in_series(SHIPPED, packs)) if SHIPPED.is_file() else []
+    shipped = shipped_file(packs)
+    scores = list(_scores_in_series(shipped, packs)) if shipped.is_file() else []
     for file in files:
         file_scores = _scores_in_series(file, packs)
         if not file_scores:
@@ -69,6 +79,11 @@ def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tup
         scores += file_scores
     _check_known_pack_versions(scores)
     return tuple(sorted(scores, key=_score_age))
+
+
+def shipped_file(series: str) -> Path:
+    """Return the file of the scores that ship with the library, for packs of a series."""
+    return SHIPPED_ARCHITECTURES if series == ARCHITECTURES_SERIES else SHIPPED
 
 
 def _score_age(scores: PackScores) -> tuple[int, str, int]:
@@ -204,17 +219,23 @@ def packs_of(
 ) -> tuple[Pack, ...]:
     """Open the packs of a series: the newest version of every pack, in the order of suites.
 
-    Known packs are the packs that ship with the library, and the packs of ``scores``, possibly in
-    the cache.
+    Known packs are the packs that ship with the library, the pack of ten architectures, and the
+    packs of ``scores``, possibly in the cache.
 
-    Raises ``ValueError`` for a series without known packs, and for scores with a different manifest
-    of the pack.
+    Raises ``ValueError`` for a series without known packs, for a pack that you must build first,
+    and for scores with a different manifest of the pack.
     """
     entries = [(p.version, p.suite, p.identity) for p in list_packs()]
+    entries.append((1, "resi", ARCHITECTURES_PACK))
     entries += [(s.pack_version, s.suite, s.pack) for s in scores]
     identities = {suite: pack for _, suite, pack in sorted(entries) if pack_series(pack) == packs}
     if not identities:
         raise ValueError(f"no packs of the series {packs!r} are known; see: resemblance pack list")
+    if ARCHITECTURES_PACK in identities.values() and find_pack(ARCHITECTURES_PACK) is None:
+        raise ValueError(
+            f"the scores on {ARCHITECTURES_PACK} ship with the library, and the features do not; "
+            f"to score a measure, build the pack (40 CPU minutes): {' && '.join(BUILD_COMMANDS)}"
+        )
     packs_by_suite = {
         suite: open_pack(identities[suite]) for suite in SUITES if suite in identities
     }

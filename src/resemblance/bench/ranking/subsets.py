@@ -106,13 +106,18 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
 
 
 def answers_of_subset(
-    board: Board, tasks: TaskSubset, measures: MeasureSubset, baseline: str = BASELINE
+    board: Board,
+    tasks: TaskSubset,
+    measures: MeasureSubset,
+    baseline: str = BASELINE,
+    unit: str = "seeds",
 ) -> tuple[Answer, ...]:
     """Return the answers of the selected tasks of a leaderboard about the selected measures, best
     measures first. ``baseline``: the specification of the measure to compare with."""
     return answer_questions(
         board.results.values(),
         baseline=baseline,
+        unit=unit,
         among=measures.specs,
         trivial=TRIVIAL_SPECS,
         is_chosen=tasks.has,

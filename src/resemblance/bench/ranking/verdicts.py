@@ -21,7 +21,7 @@ from resemblance.sections.result import Result
 
 from .. import SUITES
 from ..answer_tables import format_difference, format_ends, format_score, networks_sentence
-from ..answers import BASELINE, Answer, Interval
+from ..answers import BASELINE, RANDOM_UNITS, Answer, Interval
 from ..packs import Pack
 from ..study import StageProgress
 from .leaderboard import page_of_board, unranked_tasks_sentence
@@ -158,6 +158,7 @@ def rank(
     packs: str = DEFAULT_PACK_SERIES,
     against: str | Path | None = None,
     baseline: str = BASELINE,
+    unit: str = "seeds",
     benchmark: str | None = None,
     jobs: Jobs = None,
     progress: StageProgress | None = None,
@@ -166,19 +167,22 @@ def rank(
     r"""Score measures on feature packs, and compare them with a baseline, question by question.
 
     Nothing is trained, and the scores of the other measures are stored. The tasks of a question are
-    fixed, and the models are random: a verdict holds for other seeds of the same networks. The
-    score of a question is the mean over networks of the mean score over tasks. The interval of the
-    difference from the baseline follows from the scores without each seed (see
-    ``resemblance.significance.jackknife``). A verdict follows from the interval of the comparison
-    alone; a second interval holds together with all measures of the leaderboard.
+    fixed, and the models are random: a verdict holds for other seeds of the same networks (or for
+    other networks, see ``unit``). The score of a question is the mean over networks of the mean
+    score over tasks. The interval of the difference from the baseline follows from the scores
+    without each seed or network (see ``resemblance.significance.jackknife``). A verdict follows
+    from the interval of the comparison alone; a second interval holds together with all measures of
+    the leaderboard.
 
     Parameters
     ----------
     measures : one or more measures: names, specifications such as ``"cka[kernel=rbf]"``, or
         measures of your own.
-    packs : the series of the packs, such as "compact" for "resi-compact@1".
+    packs : the series of the packs, such as "compact" for "resi-compact@1"; "architectures" for
+        the pack of ten networks, which you build first.
     against : a score file (.jsonl); its measures take part too, on the packs of the file.
     baseline : the measure to compare with, by specification.
+    unit : "seeds" or "networks": what the intervals take as random.
     benchmark : use the tasks of this benchmark alone: "resi", "sensitivity", "manifolds" or
         "stability".
     jobs : number of processes, or an executor of ``concurrent.futures``; by default this process
@@ -191,6 +195,7 @@ def rank(
     """
     if benchmark is not None:
         check_choice("bench.rank: benchmark", benchmark, SUITES)
+    check_choice("bench.rank: unit", unit, RANDOM_UNITS)
     entries = get_measures(measures)
     if not entries:
         raise ValueError("bench.rank needs a measure, such as rs.bench.rank('cka'); got none")
@@ -200,18 +205,36 @@ def rank(
     opened_packs = packs_of(packs, () if against is None else read_scores(against))
     suite_packs = _packs_of_suite(opened_packs, benchmark)
     reference_scores = _reference_scores(opened_packs, against, packs)
-    known = {s.measure.spec for s in reference_scores} | {m.spec for m in entries}
-    if baseline not in known:
-        raise ValueError(
-            f"bench.rank: the baseline {baseline!r} has no scores{did_you_mean(baseline, known)}; "
-            "compare with a measure that has scores"
-        )
+    _check_baseline(baseline, entries, reference_scores, opened_packs)
     with open_executor("bench.rank", jobs) as executor:
         scores = score_packs(suite_packs, entries, executor, progress)
     if save is not None:
         write_scores(save, scores)
     board = board_of([*reference_scores, *scores])
-    return verdicts_on_board(board, entries, scores, baseline, benchmark)
+    return verdicts_on_board(board, entries, scores, baseline, benchmark, unit)
+
+
+def _check_baseline(
+    baseline: str,
+    measures: Iterable[Measure],
+    reference_scores: Sequence[PackScores],
+    packs: Iterable[Pack],
+) -> None:
+    """Raise ``ValueError`` for a baseline without scores."""
+    known = {s.measure.spec for s in reference_scores} | {m.spec for m in measures}
+    if baseline in known:
+        return
+    remedy = "compare with a measure that has scores"
+    if not reference_scores:
+        names = join_words(pack.manifest.identity for pack in packs)
+        remedy = (
+            f"no scores are known on this copy of {names}, because training gives other features "
+            f"on another machine; give {baseline!r} as a measure, too"
+        )
+    raise ValueError(
+        f"bench.rank: the baseline {baseline!r} has no scores{did_you_mean(baseline, known)}; "
+        f"{remedy}"
+    )
 
 
 def verdicts_on_board(
@@ -220,6 +243,7 @@ def verdicts_on_board(
     scores: tuple[PackScores, ...],
     baseline: str = BASELINE,
     benchmark: str | None = None,
+    unit: str = "seeds",
 ) -> RankedMeasures:
     """Return the verdicts on measures of a leaderboard, in all tasks or the tasks of a benchmark.
 
@@ -227,7 +251,7 @@ def verdicts_on_board(
     ``baseline``: a specification. ``benchmark``: the name; None for all tasks.
     """
     tasks = select_task_subset(board, benchmark)
-    answers = answers_of_subset(board, tasks, select_measure_subset(board), baseline)
+    answers = answers_of_subset(board, tasks, select_measure_subset(board), baseline, unit)
     found = tuple(_measure_verdicts(board, answers, m.spec, baseline) for m in measures)
     caveats = tuple(filter(None, [unranked_tasks_sentence(board, tasks)]))
     own = {verdicts.spec: verdict_sentences(verdicts) for verdicts in found}

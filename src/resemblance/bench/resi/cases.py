@@ -47,6 +47,7 @@ DatasetAndArchitecture = tuple[str, str]  # data set and architecture
 # By test, the models for the test; an empty group if no model takes part.
 SeedGroupsByTest = Mapping[str, SeedGroup]
 MAX_LISTED_MODELS = 3  # longer lists of model names are cut
+MIN_CORRELATED_MODELS = 4  # without a seed, three models leave a single pair
 
 
 class PlannedTests(NamedTuple):
@@ -232,8 +233,8 @@ def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) ->
         for s in _models_in_setting(model_features, "normal")
         if s.traits.get("accuracy") is not None
     ]
-    if len(models) < 3:
-        return f"{len(models)} normal models with known accuracy; at least 3 are needed"
+    if len(models) < MIN_CORRELATED_MODELS:
+        return f"{len(models)} normal models with known accuracy; at least 4 are needed"
     accuracy = np.array([s.traits["accuracy"] for s in models], float)
     # rounding keeps equal differences equal
     expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(12)
@@ -261,8 +262,8 @@ def _output_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> T
     """Return the tasks of test 2, or the reason why the models are not suited: representations
     should differ as outputs do (Eqs. 5 and 6). ``cases`` makes the tasks."""
     models = [s for s in _models_in_setting(model_features, "normal") if s.outputs is not None]
-    if len(models) < 3:
-        return f"{len(models)} normal models with known outputs; at least 3 are needed"
+    if len(models) < MIN_CORRELATED_MODELS:
+        return f"{len(models)} normal models with known outputs; at least 4 are needed"
     outputs = [Representation(s.outputs, s.name) for s in models]
     if len({r.shape[1] for r in outputs}) > 1:
         return "the outputs of the models have different numbers of classes"

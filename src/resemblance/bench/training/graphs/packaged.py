@@ -55,6 +55,9 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "pgnn": _STANDARD_GRAPH | _ADAM_WITHOUT_DECAY | {"hidden": 32},
     },
 }
+OPTIONS["architectures"] = {
+    name: options | {"test": 250} for name, options in OPTIONS["standard"].items()
+}
 DEEP: dict[str, dict[str, Any]] = {
     "small": OPTIONS["slice"]["sage"] | {"layers": 5, "test": 120},
     "default": OPTIONS["mini"]["sage"] | {"layers": 9, "hidden": 32},

@@ -69,6 +69,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "demo": {"bert": _MINI_TEXT | {"test": 250, "batch": 64, "rate": 4e-3}},
     "standard": dict.fromkeys(HUGGING_FACE_ARCHITECTURES, _STANDARD_TEXT),
 }
+OPTIONS["architectures"] = dict.fromkeys(HUGGING_FACE_ARCHITECTURES, _MINI_TEXT | {"test": 250})
 DEEP: dict[str, dict[str, Any]] = {
     "small": _SLICE_TEXT | {"layers": 3, "width": 8, "inner": 16, "epochs": 1, "test": 120},
     "default": _MINI_TEXT | {"layers": 8, "train": 1500},

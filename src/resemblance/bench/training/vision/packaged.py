@@ -81,6 +81,11 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "vit": _STANDARD_VIT,
     },
 }
+OPTIONS["architectures"] = {
+    "resnet": _MINI_RESNET | {"test": 250},
+    "vgg": _MINI_RESNET | {"test": 250, "augmentation": 1.6, "lr": 0.05},
+    "vit": _STANDARD_VIT | {"train": 500, "test": 250},
+}
 DEEP: dict[str, dict[str, Any]] = {
     "small": _SLICE_RESNET | {"width": 4, "epochs": 1, "test": 120},
     "default": _MINI_RESNET | {"blocks": 4, "width": 8, "epochs": 10},
