@@ -21,6 +21,8 @@ from typing import NamedTuple
 import resemblance as rs
 from resemblance.base.json_files import write_atomically
 from resemblance.bench.answer_tables import measure_records, networks_sentence, question_records
+from resemblance.bench.answers import RANDOM_UNITS
+from resemblance.bench.ranking.ranking import ARCHITECTURES_SERIES
 from resemblance.sections.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
 from resemblance.sections.result import Result, result_document
 from resemblance.sections.sections import Section
@@ -182,6 +184,7 @@ def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, st
         count = Counter(claim.verdict for claim in of_paper.claims)
         verdicts.append((paper.heading, *(str(count[v]) for v in columns)))
     tables = {
+        **_tables_of_ten_networks(),
         "questions": _table_of_records(questions),
         "measures": _table_of_records(measures),
         "networks": networks_sentence(board.answers, board.labels),
@@ -190,6 +193,15 @@ def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, st
     return {
         f"docs/_generated/joint-{name}.md": f"{MADE}\n\n{text}\n" for name, text in tables.items()
     }
+
+
+def _tables_of_ten_networks() -> dict[str, str]:
+    """Return the answers over ten networks, with seeds and with networks as the random unit."""
+    tables = {}
+    for unit in RANDOM_UNITS:
+        board = rs.leaderboard(packs=ARCHITECTURES_SERIES, unit=unit)
+        tables[f"ten-{unit}"] = _table_of_records(question_records(board.answers, board.labels))
+    return tables
 
 
 def _table_of_records(records: Sequence[Mapping[str, object]]) -> str:

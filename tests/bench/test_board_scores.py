@@ -15,14 +15,14 @@ import resemblance as rs
 from resemblance.bench.case import Score
 from resemblance.bench.pinned import PackTask, pack_cases
 from resemblance.bench.ranking import read_scores, write_scores
-from resemblance.bench.ranking.ranking import SHIPPED, packs_of
+from resemblance.bench.ranking.ranking import SHIPPED, SHIPPED_ARCHITECTURES, packs_of
 from resemblance.bench.ranking.scoring import (
     SCORE_DIGITS,
     TOO_SLOW_REASON,
     measure_code_hash,
     score_pack_tasks,
 )
-from resemblance.bench.ranking.trivial import TRIVIAL_SPECS
+from resemblance.bench.ranking.trivial import TRIVIAL_MEASURES, TRIVIAL_SPECS
 from resemblance.bench.scoring import score
 from scripts import board_scores
 from scripts.board_scores import TOLERANCE, check, differences, reliabilities
@@ -257,6 +257,8 @@ def test_the_scores_that_ship_are_of_the_measures_as_they_are():
     }
     packs = [pack.manifest.identity for pack in packs_of()]
     assert known == {(p, m.spec, m.version) for p in packs for m in rs.preset("leaderboard")}
+    versions = {(m.spec, m.version) for m in (*rs.preset("leaderboard"), *TRIVIAL_MEASURES)}
+    assert {s.measure[:4:3] for s in read_scores(SHIPPED_ARCHITECTURES)} <= versions
 
 
 def test_reliabilities_are_those_of_the_inputs_of_the_packs():

@@ -33,7 +33,7 @@ PLANS = {
     "slice": "337fa958fd04d249dc9a0550de5fe22ddd412123621f7d23ec363e8b67af297f",
     "demo": "deee04b021c1bc995aa7ea79fcd94d3bca46e6a83192c8b097386056875cfb16",
     "mini": "ddfab62d87daeaa4136bcc8bf6d33686e04bc682ab526dab8bf6c5e7f788891a",
-    "architectures": "43e21661b68cb181aafd11a9666caae4bcc2bb1d6959ee96df749e6bb87d46df",
+    "architectures": "315cd27b77353e7b3b20535a0c8cbc1515ddd8d55c34dba8d734a2429dc8b6c8",
     "standard": "38ff5aa0da518ca38c471d047feccddf1cd2ae88dc2bdac1559137c0c41ab0c1",
 }
 

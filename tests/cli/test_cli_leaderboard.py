@@ -206,6 +206,19 @@ def test_what_the_board_that_ships_answers():
     assert answers["deletion"].of("rsa") is None
 
 
+def test_what_ten_networks_answer(call):
+    board = rs.leaderboard(packs="architectures", unit="networks")
+    training, layers = board.answers
+    assert (len(training.models), training.degrees_of_freedom) == (10, 9)
+    assert (len(layers.models), layers.degrees_of_freedom) == (9, 8)
+    assert not any(line.joint.is_better for a in board.answers for line in a.measures)
+    worse = {m for line in training.measures if line.joint.is_worse for m in line.measures}
+    assert worse == {"imd", "mmd", "sliced_wasserstein"}
+    assert "Better than CKA: no measure. Worse than CKA: " in rs.leaderboard().caveats[-1]
+    found = call("leaderboard --packs architectures --unit networks --format json")[1]
+    assert json.loads(found)["questions"][0]["surely better than CKA"] == "none"
+
+
 def test_tasks_that_expect_noise_are_not_counted(call):
     board = read_board()
     unranked = board.unranked["resi"]

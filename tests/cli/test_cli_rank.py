@@ -16,7 +16,7 @@ from factories.packs import OWN
 
 import resemblance as rs
 from resemblance.bench import run
-from resemblance.bench.ranking import read_scores
+from resemblance.bench.ranking import ranking, read_scores
 from resemblance.checks import check_measure
 from resemblance.cli.inputs import load_user_measure
 
@@ -107,6 +107,16 @@ def test_rank_in_python_is_what_the_command_prints(call, tiny, folder):
 def test_rank_refuses_mistakes_before_the_work(tiny, measures, words, problem):
     with pytest.raises(ValueError, match=problem):
         rs.bench.rank(*measures, **{"packs": "tiny", "against": tiny, **words})
+
+
+def test_a_pack_that_was_built_again_needs_scores_of_the_baseline(tiny, monkeypatch):
+    monkeypatch.setattr(ranking, "ARCHITECTURES_SERIES", "tiny")
+    monkeypatch.setattr(ranking, "ARCHITECTURES_PACK", "resi-tiny@1")
+    monkeypatch.setattr(ranking, "SHIPPED_ARCHITECTURES", tiny.with_name("none"))
+    with pytest.raises(ValueError, match=r"copy of resi-tiny@1, .*; give 'cka' as a measure, too"):
+        rs.bench.rank("procrustes", packs="tiny")
+    ranked = rs.bench.rank("procrustes", "cka", packs="tiny", unit="networks")
+    assert {m.spec: m.baseline for m in ranked.measures} == {"procrustes": "CKA", "cka": "CKA"}
 
 
 def test_rank_for_programs_and_as_a_page(call, tiny, folder):

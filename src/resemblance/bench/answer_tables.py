@@ -175,6 +175,25 @@ def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
     return f"With networks as the random unit, {join_words(parts)} {differ} from {baseline}."
 
 
+def differences_sentence(answers: Sequence[Answer], labels: Labels) -> str:
+    """Return which measures are surely better, and surely worse, than the baseline, question by
+    question: "Better than CKA: no measure. Worse than CKA: MMD (how far apart layers are)."."""
+    sentences = []
+    for is_better, word in ((True, "Better"), (False, "Worse")):
+        parts = []
+        for answer in answers:
+            names = [
+                line_label(line, labels)
+                for line in answer.measures
+                if line.joint and (line.joint.is_better if is_better else line.joint.is_worse)
+            ]
+            if names:
+                parts.append(f"{', '.join(names)} ({answer.question.words})")
+        baseline = labels.get(answers[0].baseline, answers[0].baseline)
+        sentences.append(f"{word} than {baseline}: {'; '.join(parts) or 'no measure'}.")
+    return " ".join(sentences)
+
+
 # --------------------------------------------------------------------------------------- as tables
 
 

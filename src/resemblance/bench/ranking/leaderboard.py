@@ -17,6 +17,7 @@ from .. import SUITES
 from ..answer_tables import (
     MEASURES_NOTE,
     conclusion_of_answers,
+    differences_sentence,
     largest_shortfall,
     measure_order,
     measure_records,
@@ -28,7 +29,15 @@ from ..answer_tables import (
 from ..answers import BASELINE, Answer, Interval, MeasureAnswer
 from ..joint import combined_result
 from ..reliability import LEAST_RELIABILITY
-from .ranking import DEFAULT_PACK_SERIES, Board, read_board
+from .ranking import (
+    ARCHITECTURES_PACK,
+    ARCHITECTURES_SERIES,
+    DEFAULT_PACK_SERIES,
+    SHIPPED_ARCHITECTURES,
+    Board,
+    pack_series,
+    read_board,
+)
 from .score_file import MeasureCard
 from .subsets import (
     ALL_TASKS_KEY,
@@ -165,9 +174,13 @@ def leaderboard_of_subset(
     answers = answers_of_subset(board, tasks, measures, baseline, unit)
     specs = measure_order(answers, measures.specs)
     cards = [board.cards[spec] for spec in specs]
-    notes = (own_suites_note(cards, board.labels), unranked_tasks_sentence(board, tasks))
-    caveats = tuple(filter(None, notes))
     is_whole = tasks.key == measures.key == ALL_TASKS_KEY
+    notes = (
+        own_suites_note(cards, board.labels),
+        unranked_tasks_sentence(board, tasks),
+        _ten_networks_sentence(board, baseline) if is_whole else "",
+    )
+    caveats = tuple(filter(None, notes))
     return Leaderboard(
         answers,
         tuple(_measure_record(board, answers, spec) for spec in specs),
@@ -178,6 +191,24 @@ def leaderboard_of_subset(
         {f.pack: f.manifest for by_measure in board.scores.values() for f in by_measure.values()},
         caveats,
         page_of_board(board, answers, remarks=caveats) if is_whole else None,
+    )
+
+
+def _ten_networks_sentence(board: Board, baseline: str) -> str:
+    """Return which measures differ from the baseline over ten networks, with networks as the random
+    unit; "" for a leaderboard of other packs, or without scores of the baseline."""
+    series = {pack_series(f.pack) for files in board.scores.values() for f in files.values()}
+    if series != {DEFAULT_PACK_SERIES} or not SHIPPED_ARCHITECTURES.is_file():
+        return ""
+    other = read_board(packs=ARCHITECTURES_SERIES)
+    if baseline not in other.cards:
+        return ""
+    subsets = select_task_subset(other), select_measure_subset(other)
+    answers = answers_of_subset(other, *subsets, baseline, "networks")
+    return (
+        f"The random unit is one of the {len(answers[0].models)} networks of {ARCHITECTURES_PACK}. "
+        f"{differences_sentence(answers, other.labels)} All answers: resemblance leaderboard "
+        "--packs architectures --unit networks."
     )
 
 

@@ -234,7 +234,7 @@ def packs_of(
     if ARCHITECTURES_PACK in identities.values() and find_pack(ARCHITECTURES_PACK) is None:
         raise ValueError(
             f"the scores on {ARCHITECTURES_PACK} ship with the library, and the features do not; "
-            f"to score a measure, build the pack (40 CPU minutes): {' && '.join(BUILD_COMMANDS)}"
+            f"to score a measure, build the pack (32 CPU minutes): {' && '.join(BUILD_COMMANDS)}"
         )
     packs_by_suite = {
         suite: open_pack(identities[suite]) for suite in SUITES if suite in identities

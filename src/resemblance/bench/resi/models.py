@@ -60,8 +60,10 @@ TRAINING_PLANS: Mapping[str, TrainingPlan] = {
     "demo": TrainingPlan(5, 5, dict.fromkeys(DOMAINS, EXTREME_STRENGTHS)),
     "mini": TrainingPlan(10, 5, {name: domain.strengths for name, domain in DOMAINS.items()}),
     "standard": TrainingPlan(10, 5, dict.fromkeys(DOMAINS, ALL_STRENGTHS)),
-    # All architectures, for groups and layers: three seeds, and the extreme groups.
-    "architectures": TrainingPlan(3, 3, dict.fromkeys(DOMAINS, EXTREME_STRENGTHS)),
+    # All architectures, for groups and layers.
+    "architectures": TrainingPlan(
+        3, 3, {name: domain.strengths for name, domain in DOMAINS.items()}
+    ),
 }
 # Trains recipes, and returns the reasons of failed trainings by model name.
 TrainFunction = Callable[[Sequence[Recipe], TrainingEnvironment | None], Mapping[str, str]]

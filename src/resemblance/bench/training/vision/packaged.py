@@ -84,7 +84,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 OPTIONS["architectures"] = {
     "resnet": _MINI_RESNET | {"test": 250},
     "vgg": _MINI_RESNET | {"test": 250, "augmentation": 1.6, "lr": 0.05},
-    "vit": _STANDARD_VIT | {"train": 500, "test": 250},
+    "vit": _STANDARD_VIT | {"test": 250},
 }
 DEEP: dict[str, dict[str, Any]] = {
     "small": _SLICE_RESNET | {"width": 4, "epochs": 1, "test": 120},
