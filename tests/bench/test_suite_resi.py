@@ -72,7 +72,7 @@ def test_only_what_depends_on_the_inputs_can_fail_to_repeat():
         assert not {"labels", "layers"} & {
             t for t, *_ in assess(models, measures=["cka"]).reliabilities()
         }
-    unlabeled = [replace(s, labels=None) for s in answering([0.6, 0.7, 0.8])]
+    unlabeled = [replace(s, labels=None) for s in answering([0.6, 0.7, 0.8, 0.9])]
     known = assess(unlabeled, measures=["cka"]).reliabilities()
     assert {test for test, *_ in known} == {"output"}
     assert assess(answering([0.3, 0.6, 0.9], samples=3), measures=["cka"]).reliabilities() == {}
