@@ -117,6 +117,7 @@ def test_a_pack_that_was_built_again_needs_scores_of_the_baseline(tiny, monkeypa
         rs.bench.rank("procrustes", packs="tiny")
     ranked = rs.bench.rank("procrustes", "cka", packs="tiny", unit="networks")
     assert {m.spec: m.baseline for m in ranked.measures} == {"procrustes": "CKA", "cka": "CKA"}
+    assert "The random unit is the network" in ranked.summary()
 
 
 def test_rank_for_programs_and_as_a_page(call, tiny, folder):

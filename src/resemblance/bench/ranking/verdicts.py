@@ -44,6 +44,11 @@ INTERVALS_NOTE = (
 )
 
 
+NETWORKS_UNIT_NOTE = (
+    "The random unit is the network: the intervals hold for other networks on the same data sets."
+)
+
+
 class QuestionVerdict(NamedTuple):
     """How a measure answers a question, compared with a baseline.
 
@@ -257,6 +262,8 @@ def verdicts_on_board(
     own = {verdicts.spec: verdict_sentences(verdicts) for verdicts in found}
     page = None if benchmark else page_of_board(board, answers, own, caveats)
     networks = networks_sentence(answers, board.labels)
+    if unit == "networks":
+        networks = NETWORKS_UNIT_NOTE
     return RankedMeasures(found, scores, networks, page, caveats)
 
 
