@@ -86,7 +86,8 @@ class Links(NamedTuple):
 @intrinsic  # type: ignore[untyped-decorator]
 def trailing_zeros(context: Any, word: Any) -> Any:
     """Return the position of the lowest bit of a nonzero word, for compiled code
-    (``trailing_zeros(word)``): a single machine instruction without a NumPy function."""
+    (``trailing_zeros(word)``): a single machine instruction without a NumPy function. Numba passes
+    ``context``; callers pass ``word`` alone."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], target.get_constant(types.boolean, False))
@@ -156,8 +157,12 @@ def common_neighbors(
 
 @compile_on_first_call
 def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
-    """Move the unseen neighbours of a point to the seen points of ``search``; return whether
-    unseen points are left. Arguments as in :func:`common_neighbors`."""
+    """Move the unseen neighbours of a point to the seen points of ``search``, in place; return
+    whether unseen points are left.
+
+    ``adjacency``: a bit row per point. ``search``: the rows of unseen and of seen points. ``wide``:
+    the number of 64-bit words per row, None for ``FIXED_WORD_COUNT``.
+    """
     remaining = ZERO_WORD
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
         neighbors = adjacency[point, k] & search[UNSEEN_POINTS_ROW, k]
@@ -170,11 +175,13 @@ def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int |
 
 @compile_on_first_call
 def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
-    """Remove the connected component of ``point`` from the unseen points of ``search``; return
-    whether unseen points are left.
+    """Remove the connected component of ``point`` from the unseen points of ``search``, in place;
+    return whether unseen points are left.
 
-    Arguments as in :func:`common_neighbors`. In a connected link a few points have all other points
-    as neighbours, so the search ends long before it has visited every point.
+    ``adjacency``: a bit row per point. ``search``: the rows of unseen and of seen points. ``wide``:
+    the number of 64-bit words per row, None for ``FIXED_WORD_COUNT``. In a connected link a few
+    points have all other points as neighbours, so the search ends long before it has visited every
+    point.
     """
     flip_bit(search, UNSEEN_POINTS_ROW, point)
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
@@ -188,12 +195,13 @@ def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int |
 
 
 def link_components(n: int, edges: Edges, starts: IntegerArray) -> IntegerArray:
-    """Return a point of every component of the link of each edge, at the entry of the edge; fill
+    """Return a point of every component of the link of each edge, one edge after another; fill
     ``starts``, (edges + 1,), in place.
 
-    ``n``: the number of points. The returned points and ``starts`` make up ``Links``. The function
-    does not return ``Links``, because a compiled function that returns a tuple crashes Python when
-    interrupted.
+    ``n``: the number of points. The link of an edge consists of the common neighbours of its ends
+    when the edge enters. The points of edge e are at ``starts[e]`` to ``starts[e + 1]``: the
+    returned points and ``starts`` make up ``Links``. The function does not return ``Links``,
+    because a compiled function that returns a tuple crashes Python when interrupted.
     """
     words = (n + 63) // 64
     return link_components_by_words(n, edges, starts, None if words <= FIXED_WORD_COUNT else words)
@@ -203,8 +211,12 @@ def link_components(n: int, edges: Edges, starts: IntegerArray) -> IntegerArray:
 def link_components_by_words(
     n: int, edges: Edges, starts: IntegerArray, wide: int | None
 ) -> IntegerArray:
-    """Compute :func:`link_components` with rows of ``wide`` words, None for
-    ``FIXED_WORD_COUNT``."""
+    """Return a point of every component of the link of each edge, as positions from 0 to ``n`` - 1,
+    one edge after another; fill ``starts``, (edges + 1,), in place.
+
+    The points of edge e are at ``starts[e]`` to ``starts[e + 1]``. ``wide``: the number of 64-bit
+    words of a row of bits, None for ``FIXED_WORD_COUNT``. A row has a bit per point.
+    """
     adjacency = np.zeros((n, FIXED_WORD_COUNT if wide is None else wide), np.uint64)
     search = np.empty((2, adjacency.shape[1]), np.uint64)
     points = np.empty(2 * len(edges.first) + n, np.int32)
@@ -252,10 +264,12 @@ def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
 
 @compile_on_first_call
 def kill_youngest_class(row: int, level: float, vectors: BitWords, bars: FloatArray) -> int:
-    """Make the vector in row ``row`` zero: the youngest class in the vector dies at ``level``.
-    Return the number of deaths: 0 for a vector that is zero already, else 1.
+    """Make the vector in row ``row`` of ``vectors`` zero, in place: the youngest class in the
+    vector dies at ``level``. Return the number of deaths: 0 for a vector that is zero already, else
+    1.
 
-    The death is written into ``bars``, and the relation of the class into ``vectors``.
+    The function writes the death into ``bars``, the birth and death of every class, and the
+    relation of the class into ``vectors``.
     """
     reduce_to_living_classes(vectors, row)
     youngest = first_bit(vectors, row)
@@ -280,8 +294,8 @@ def fill_triangle(
     """Make the sum of the values of the edges of the triangle i, j, ``point`` zero: if the sum is
     not zero, a class dies at ``level``. Return the number of deaths, 0 or 1.
 
-    ``value``: the row in ``vectors`` of the value of every edge. ``bars``: birth and death of every
-    class.
+    ``value``: (n, n), the row in ``vectors`` of the value of every edge. ``bars``: birth and death
+    of every class. The function changes ``vectors`` and ``bars`` in place.
     """
     a, b, c = value[i, j], value[i, point], value[j, point]
     if a == ZERO_ROW and b == c:
@@ -296,7 +310,11 @@ def fill_cone_triangle(
     i: int, j: int, level: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
 ) -> int:
     """Make the value of the edge ij zero: if the value is not zero, a class dies at ``level``.
-    Return the number of deaths, 0 or 1. Arguments as in :func:`fill_triangle`."""
+    Return the number of deaths, 0 or 1.
+
+    ``value``: (n, n), the row in ``vectors`` of the value of every edge. ``bars``: birth and death
+    of every class. The function changes ``value``, ``vectors`` and ``bars`` in place.
+    """
     row = value[i, j]
     if row == ZERO_ROW:
         return 0
@@ -309,7 +327,7 @@ def add_homology_class(
     level: float, born: int, row: int, vectors: BitWords, bars: FloatArray
 ) -> int:
     """Write a class born at ``level``, after ``born`` other classes, into row ``row`` of
-    ``vectors``, and the birth into ``bars``. Return ``row``."""
+    ``vectors``, and the birth into ``bars``, both in place. Return ``row``."""
     youngest = len(bars) - 1 - born
     bars[youngest, 0] = level
     add_rows_modulo_two(vectors, ZERO_ROW, ZERO_ROW, row)
@@ -334,8 +352,11 @@ def row_of_sum(a: int, b: int, row: int, vectors: BitWords) -> int:
 
 @compile_on_first_call
 def count_births(links: Links, filled: BooleanArray) -> int:
-    """Return the number of edges that give birth to a class: edges without a triangle at their
-    entry. ``filled``: whether the cone triangle of the edge enters with the edge."""
+    """Return the number of edges that give birth to a homology class.
+
+    Such an edge has an empty link in ``links`` and no cone triangle at its entry. ``filled``:
+    whether the cone triangle of the edge enters with the edge, (edges,).
+    """
     births = 0
     for e in range(len(filled)):
         births += not filled[e] and links.starts[e] == links.starts[e + 1]

@@ -47,7 +47,8 @@ def _network_simplex_flow(cost: np.ndarray) -> np.ndarray:
 
 
 def _linear_program_flow(cost: np.ndarray) -> np.ndarray:
-    """Return the cheapest flow of :func:`_network_simplex_flow` by SciPy's linear program."""
+    """Return the flow (d, e) of least total ``cost`` (d, e) with e leaving every row and d entering
+    every column, by SciPy's linear program."""
     from scipy.optimize import linprog
     from scipy.sparse import eye_array, kron, vstack
 

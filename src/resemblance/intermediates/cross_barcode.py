@@ -33,10 +33,11 @@ class SortedEdges:
 
 
 def bar_length_totals(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
-    """Return the total lengths of the bars of :func:`cross_barcodes`: of the bars of ``first``,
-    and of the bars of ``second``. ``n``: the number of points.
+    """Return the total length of the bars of each of the two cross-barcodes of
+    :func:`cross_barcodes`, in the units of the edges: first, then second.
 
-    The sums are correctly rounded, so neither the order of the points nor ties change a sum.
+    ``n``: the number of points. Both totals are 0 if ``first`` is ``second``. The sums are
+    correctly rounded, so neither the order of the points nor ties change a sum.
     """
     if first is second:  # the cone of a complex over itself has no loop of positive length
         return 0.0, 0.0

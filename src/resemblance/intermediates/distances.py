@@ -117,8 +117,8 @@ def distances(x: Representation) -> Array:
 
 @cached("n n")
 def double_centered_distances(x: Representation) -> Array:
-    """Return the distances of the samples in unit size minus the row and column means plus the
-    overall mean, shape (n, n)."""
+    """Return the distances of the samples in unit size (centred, Frobenius norm 1) minus the row
+    and column means plus the overall mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
         return double_centered(distance_matrix(inlier_centered_points(x)))
     from scipy.spatial.distance import squareform
@@ -158,14 +158,15 @@ class CenteredDistances(NamedTuple):
 
 
 def centered_condensed_distances(x: Representation) -> CenteredDistances:
-    """Return the Euclidean distances between the samples in unit size, minus their mean."""
+    """Return the Euclidean distances between the samples in unit size (centred, Frobenius norm 1),
+    minus their mean."""
     return CenteredDistances(distance_deviations(x), deviation_sums(x), mean_distance(x))
 
 
 @cached("pairs")
 def distance_deviations(x: Representation) -> Array:
-    """Return the distances between the samples in unit size minus the mean distance, row by row
-    above the diagonal, shape (n (n - 1) / 2,)."""
+    """Return the distances between the samples in unit size (centred, Frobenius norm 1) minus the
+    mean distance, row by row above the diagonal, shape (n (n - 1) / 2,)."""
     return _condensed_distance_parts(x).deviations
 
 
@@ -177,14 +178,19 @@ def deviation_sums(x: Representation) -> Array:
 
 @cached("scalar")
 def mean_distance(x: Representation) -> Array:
-    """Return the mean distance between two different samples in unit size, a 0-d array."""
+    """Return the mean distance between two different samples in unit size (centred, Frobenius norm
+    1), a 0-d array."""
     return _condensed_distance_parts(x).mean
 
 
 @cached("pairs", "n", "scalar")
 def _condensed_distance_parts(x: Representation) -> CenteredDistances:
-    """Return deviations, sums and mean of the distances as a tuple. The parts are also cached
-    separately, because a permutation of the samples acts differently on each part."""
+    """Return the distances of all pairs of samples minus their mean, (n (n - 1) / 2,), the sums of
+    these deviations by sample, (n,), and the mean.
+
+    The points are centred and have Frobenius norm 1. The parts are also cached separately, because
+    a permutation of the samples acts differently on each part.
+    """
     points, sums = x.array, x.xp.zeros_like(x.array[:, 0])
     n, entries, totals = x.shape[0], unit_size_distances(x), [sums]
 
@@ -295,13 +301,13 @@ def deviation_norm(x: Representation) -> Array:
 
 
 def condensed_rdm(x: Representation, kind: str) -> Array:
-    """Return the dissimilarities between samples, row by row above the diagonal, shape (n (n - 1)
-    / 2,).
+    """Return the dissimilarities between samples, row by row above the diagonal, shape (n (n - 1) /
+    2,).
 
     ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine),
-    "euclidean", "sqeuclidean", both in unit size. A row without direction (zero, or constant for
-    "correlation") has dissimilarity 1 to all other rows. Missing pairs of given dissimilarities are
-    NaN.
+    "euclidean", "sqeuclidean", both in unit size (centred, Frobenius norm 1). A row without
+    direction (zero, or constant for "correlation") has dissimilarity 1 to all other rows. Missing
+    pairs of given dissimilarities are NaN.
     """
     entries, n = dissimilarity_entries(x, kind), x.shape[0]
     pieces = (upper_triangle(entries(row_blocks_from_column(i, j, i))) for i, j in row_blocks(n))
@@ -354,8 +360,14 @@ def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
 
 
 def _prepare_dissimilarities(x: Representation, vector: Array, kind: str, compare: str) -> Array:
-    """Return ``vector``, dissimilarities of ``kind`` of x, prepared as in :func:`rdm_vector`;
-    ``vector`` may be overwritten."""
+    """Return the dissimilarities ``vector`` of x, (pairs,), prepared so that an inner product
+    compares two representations; ``vector`` may be overwritten.
+
+    ``kind``: the dissimilarity, which sets the rounding error. ``compare``: "pearson" (centred,
+    unit norm), "spearman" (average ranks, centred, unit norm), "cosine" (unit norm), "rho_a"
+    (centred ranks divided by the norm that untied ranks have), "kendall" and "kendall_a" (average
+    ranks). Raises ``UndefinedError`` if all dissimilarities are equal.
+    """
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
     require_distinct_values(x, kind, low, high, epsilon(vector))
     if compare not in ("pearson", "cosine"):
@@ -411,9 +423,9 @@ def require_distinct_values(
 
 
 def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return a block function for the matrix (n, n) of dissimilarities of ``kind``; diagonal
-    entries have no meaning. Distances are in unit size. For given dissimilarities ``kind`` is
-    ignored."""
+    """Return a function that computes blocks of the matrix (n, n) of dissimilarities of ``kind``;
+    diagonal entries have no meaning. Distances are in unit size (centred, Frobenius norm 1). For
+    given dissimilarities ``kind`` is ignored."""
     if x.signed:
         # Columns with sign 0 encode the missing pairs.
         count = int(np.count_nonzero(x.signed.signs))
@@ -425,8 +437,8 @@ def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def _signed_entries(points: Array, signs: Array) -> BlockFunction:
-    """Return a block function for the dissimilarities sum_a s_a (p_ia - p_ja)^2. ``points``: p,
-    (n, r). ``signs``: s, (r,), 1 or -1."""
+    """Return a function that computes blocks of the dissimilarities sum_a s_a (p_ia - p_ja)^2.
+    ``points``: p, (n, r). ``signs``: s, (r,), 1 or -1."""
     xp, signed = namespace(points), points * signs
     squares, lengths = xp.sum(signed * points, axis=1), squared_row_norms(points)
 
@@ -551,13 +563,14 @@ def whiten_dissimilarities(matrix: np.ndarray, whitening: SampleWhitening) -> np
 
 @cached("n", "scalar", "scalar")
 def distance_centering_terms(x: Representation) -> CenteringTerms:
-    """Return the centring terms of the distances between the samples in unit size."""
+    """Return the centring terms of the distances between the samples in unit size (centred,
+    Frobenius norm 1)."""
     return centering_terms(unit_size_distances(x), x.shape[0])
 
 
 def centered_distance_entries(x: Representation) -> BlockFunction:
-    """Return a block function for the double-centred distances between the samples in unit
-    size."""
+    """Return a function that computes blocks of the double-centred distances between the samples in
+    unit size (Frobenius norm 1)."""
     return double_centered_entries(unit_size_distances(x), distance_centering_terms(x), x.array)
 
 

@@ -84,8 +84,9 @@ def supports_shifted_gram(x: Representation) -> bool:
 
 
 def exact_squared_distances(x: Representation) -> BlockFunction:
-    """Return a block function for squared Euclidean distances between the samples in unit size; 0
-    on the diagonal and between samples that are equal up to rounding."""
+    """Return a function that computes blocks of squared Euclidean distances between the samples in
+    unit size (centred, Frobenius norm 1); 0 on the diagonal and between samples that are equal up
+    to rounding."""
     factor = (power_of_two_below_norm(x) / size(x)) ** 2 if scalar(size(x)) > 0 else 1.0
     if supports_shifted_gram(x):
         entries = _squared_distances_from_gram(x)
@@ -95,8 +96,8 @@ def exact_squared_distances(x: Representation) -> BlockFunction:
 
 
 def unit_size_distances(x: Representation) -> BlockFunction:
-    """Return a block function for Euclidean distances between the samples in unit size, not for
-    comparison by equality.
+    """Return a function that computes blocks of Euclidean distances between the samples in unit
+    size (centred, Frobenius norm 1), not for comparison by equality.
 
     If features outnumber samples, the function uses :func:`exact_squared_distances`, because the
     rounding of a rotation would separate equal samples.
@@ -108,8 +109,9 @@ def unit_size_distances(x: Representation) -> BlockFunction:
 
 
 def _squared_distances_from_gram(x: Representation) -> BlockFunction:
-    """Return a block function for squared distances from inner products, divided by the square of
-    :func:`power_of_two_below_norm`; distances that lost their digits come from differences."""
+    """Return a function that computes blocks of squared distances from inner products, divided by
+    the square of :func:`power_of_two_below_norm`; distances that lost their digits come from
+    differences."""
     gram = shifted_gram(x)
     lengths, rounding = np.diagonal(gram), product_sum_rounding(x.shape[1], x.array)
     threshold = MIN_DISTANCE_ROUNDINGS * rounding

@@ -35,12 +35,12 @@ def gram_block_bytes(d: int) -> int:
 def large_gram_products(
     representations: Sequence[Representation], reported_pairs: int = 0
 ) -> np.ndarray:
-    """Return the inner products <XXᵀ, YYᵀ> of all pairs, for centred points in unit size, shape
-    (count, count).
+    """Return the inner products <XXᵀ, YYᵀ> of all pairs, for centred points in unit size (Frobenius
+    norm 1), shape (count, count).
 
-    All Gram matrices are computed together, block by block, and each block is computed once:
-    O(n² d) time per representation and O(n²) per pair. A block of rows of every representation is
-    in memory, and no n x n matrix. A value does not depend on the other representations.
+    All Gram matrices are computed together, block by block, and each block is computed once: O(n²
+    d) time per representation and O(n²) per pair. A block of rows of every representation is in
+    memory, and no n x n matrix. A value does not depend on the other representations.
     ``reported_pairs``: the number of pairs that the progress bar counts during the work.
     """
     count, n = len(representations), representations[0].shape[0]

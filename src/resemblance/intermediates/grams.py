@@ -92,8 +92,8 @@ class GramKernel(NamedTuple):
 
 @cached("scalar")
 def median_distance(x: Representation, pairs: MedianPairs = "distinct") -> Array:
-    """Return the median Euclidean distance between samples in unit size, a 0-d array.
-    ``pairs="all"`` also counts the zero distances of samples with themselves."""
+    """Return the median Euclidean distance between samples in unit size (centred, Frobenius norm
+    1), a 0-d array. ``pairs="all"`` also counts the zero distances of samples with themselves."""
     distances = to_numpy(condensed_rdm(x, "euclidean"))
     if pairs == "all":  # ordered pairs: every distance twice, and n zeros
         distances = np.concatenate([distances, distances, np.zeros(x.shape[0])])
@@ -106,8 +106,8 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
     """Return the median of ``distances`` as a function of ``points``, recomputed from the one or
     two pairs of samples at the median, so that gradients pass.
 
-    ``distances``: as in :func:`median_distance`, for the pairs above the diagonal row by row, or
-    twice and followed by n zeros.
+    ``points``: (n, d). ``distances``: between the points, of the pairs above the diagonal row by
+    row; or all of these twice, followed by n zeros.
     """
     xp, median = namespace(points), np.median(distances)
     ends = [distances[distances <= median].max(), distances[distances >= median].min()]
@@ -182,8 +182,8 @@ def supports_feature_blocks(x: Representation) -> bool:
 @cached("pairs")
 @keep_while_small(1.5)  # for 3 d >= n there are fewer than 1.5 n d numbers
 def gram_condensed(x: Representation) -> Array:
-    """Return the inner products of different centred points in unit size, row by row above the
-    diagonal, shape (n (n - 1) / 2,)."""
+    """Return the inner products of different centred points in unit size (Frobenius norm 1), row by
+    row above the diagonal, shape (n (n - 1) / 2,)."""
     return (
         gram_by_feature_blocks(x)[0] if supports_feature_blocks(x) else _gram_condensed_by_rows(x)
     )
@@ -229,7 +229,8 @@ def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
 
 @cached("n n")
 def gram_entries(x: Representation) -> np.ndarray:
-    """Return the inner products of all centred points in unit size, in float64, shape (n, n)."""
+    """Return the inner products of all centred points in unit size (Frobenius norm 1), in float64,
+    shape (n, n)."""
     from scipy.spatial.distance import squareform
 
     entries: np.ndarray = squareform(as_float64(gram_condensed(x)), checks=False)
@@ -454,7 +455,8 @@ def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Es
 
 @cached("n n")
 def squared_distances(x: Representation) -> Array:
-    """Return the squared Euclidean distances between the samples in unit size, shape (n, n)."""
+    """Return the squared Euclidean distances between the samples in unit size (centred, Frobenius
+    norm 1), shape (n, n)."""
     return full_matrix(squared_distance_function(inlier_centered_points(x)), x.array)
 
 
@@ -472,8 +474,8 @@ def share_distances() -> AbstractContextManager[None]:
 def kernel_entries(
     x: Representation, kernel: GramKernel, median: Callable[[Representation, MedianPairs], Any]
 ) -> BlockFunction:
-    """Return a block function for the kernel matrix of :func:`~.grams.distance_gram` before
-    centring.
+    """Return a function that computes blocks of the kernel matrix of :func:`~.grams.distance_gram`
+    before centring.
 
     ``median``: the function that returns the median distance of a representation. Raises
     ``UndefinedError`` if the width is a multiple of a median of 0.
@@ -511,7 +513,8 @@ def _uncentered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFu
 
 
 def centered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFunction:
-    """Return a block function for the double-centred matrix of a kernel of distances."""
+    """Return a function that computes blocks of the double-centred matrix of a kernel of
+    distances."""
     return double_centered_entries(
         _uncentered_kernel_entries(x, kernel), kernel_centering_terms(x, kernel), preshape(x)
     )

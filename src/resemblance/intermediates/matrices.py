@@ -115,8 +115,13 @@ def centered_gram(
     pairs: MedianPairs = "distinct",
     width: float | None = None,
 ) -> DenseMatrix | FactoredMatrix:
-    """Return :func:`kernel_gram`; for "debiased" and "features" U-centred, for "lange" with a zero
-    diagonal. Parameters as in :func:`cka`."""
+    """Return the Gram matrix (n, n) of the kernel on the samples, centred: doubly for the estimator
+    "biased", U-centred for "debiased" and "features", doubly and then with a zero diagonal for
+    "lange".
+
+    ``bandwidth`` (a multiple of the median distance over ``pairs``) or ``width`` is the width of a
+    kernel of distances.
+    """
     gram_kernel = GramKernel(kernel, bandwidth, pairs, width)
     gram, n = kernel_gram(x, gram_kernel), x.n_samples
     if estimator == "biased":
@@ -154,8 +159,8 @@ def _u_centering_terms(k: Array) -> Array:
 
 
 def _off_diagonal_blocks(entries: BlockFunction, terms: Array) -> BlockFunction:
-    """Return a block function for K + u 1ᵀ + 1 uᵀ with a zero diagonal, where ``entries`` computes
-    blocks of K and ``terms`` is u, (n,)."""
+    """Return a function that computes blocks of K + u 1ᵀ + 1 uᵀ with a zero diagonal, where
+    ``entries`` computes blocks of K and ``terms`` is u, (n,)."""
 
     def off_diagonal(tile: MatrixBlock) -> Array:
         block = entries(tile)
@@ -167,7 +172,7 @@ def _off_diagonal_blocks(entries: BlockFunction, terms: Array) -> BlockFunction:
 
 
 def linear_gram(x: Representation) -> DenseMatrix | FactoredMatrix:
-    """Return the Gram matrix (n, n) of the centred points in unit size."""
+    """Return the Gram matrix (n, n) of the centred points in unit size (Frobenius norm 1)."""
     return kernel_gram(x, LINEAR_KERNEL)
 
 
@@ -211,7 +216,7 @@ def basis_sum(x: Representation) -> float:
 
 def ridge_smoother(x: Representation, ridge: float) -> FactoredMatrix:
     """Return the smoother matrix (n, n) of ridge regression, from centred targets to predictions.
-    ``ridge``: in the squared units of the points in unit size."""
+    ``ridge``: in the squared units of the points in unit size (centred, Frobenius norm 1)."""
     parts = decomposition(x)
     variance = as_float64(parts.singular) ** 2
     return _matrix_of_eigenvalues(x, parts, variance / (variance + ridge))
@@ -241,7 +246,8 @@ def _matrix_of_eigenvalues(
 
 
 def distance_pair_matrix(x: Representation) -> DenseMatrix:
-    """Return the double-centred Euclidean distances between the samples in unit size, (n, n)."""
+    """Return the double-centred Euclidean distances between the samples in unit size (Frobenius
+    norm 1), (n, n)."""
     n = x.n_samples
     if is_blockwise(x):
         margins = distance_centering_terms(x)
@@ -253,8 +259,8 @@ def distance_pair_matrix(x: Representation) -> DenseMatrix:
 
 
 def u_centered_distance_matrix(x: Representation) -> DenseMatrix:
-    """Return the U-centred Euclidean distances between the samples in unit size, (n, n), with a
-    zero diagonal."""
+    """Return the U-centred Euclidean distances between the samples in unit size (Frobenius norm 1),
+    (n, n), with a zero diagonal."""
     matrix, n = distance_pair_matrix(x), x.n_samples
     if is_blockwise(x):
         margins = distance_centering_terms(x)
@@ -281,9 +287,13 @@ def unscaled_distance_matrix(x: Representation) -> np.ndarray:
 def dissimilarity_pair_matrix(
     x: Representation, rdm: str, compare: str, covariance: SampleCovariance = None
 ) -> DenseMatrix:
-    """Return the dissimilarities ``rdm``, prepared for the comparison ``compare``, as a symmetric
-    matrix (n, n) with a zero diagonal; whitened dissimilarities as a centred matrix. Parameters as
-    in :func:`rsa`."""
+    """Return the dissimilarities ``rdm`` between the samples, prepared for the comparison
+    ``compare``, as a symmetric matrix (n, n) with a zero diagonal; whitened dissimilarities as a
+    centred matrix.
+
+    ``covariance`` of the errors of the samples, for whitened dissimilarities: None for equal
+    variances, n variances, or an (n, n) matrix.
+    """
     if compare.startswith("whitened"):
         gram = whitened_gram(x, rdm, compare, covariance)
         return DenseMatrix(len(gram), lambda: gram, square=1.0)
@@ -314,9 +324,9 @@ def dissimilarity_sum(x: Representation, kind: str) -> float:
 
 
 def comparable_entries(x: Representation, kind: str, compare: str) -> BlockFunction:
-    """Return a block function for the compared form of the dissimilarities, 0 on the diagonal:
-    centred mean ranks for "spearman", dissimilarities minus their mean for "pearson", else the
-    dissimilarities."""
+    """Return a function that computes blocks of the compared form of the dissimilarities, 0 on the
+    diagonal: centred mean ranks for "spearman", dissimilarities minus their mean for "pearson",
+    else the dissimilarities."""
     if compare == "spearman":
         return rank_entries(x, kind)
     mean = dissimilarity_summary(x, kind=kind).mean if compare == "pearson" else 0.0

@@ -133,10 +133,11 @@ def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.nd
     """Return the distances to the k nearest neighbours, in the order of :func:`neighbors`, shape
     (n, k), in float64.
 
-    ``nearest_rows``: k and the metric. Distances are Euclidean in unit size, or 1 - cosine.
-    Distances are norms of differences of rows, so small distances keep their digits. A distance
-    within rounding of the smallest distance of the row, or of 0, is set equal to that value. If
-    more samples tie than there are places, the tied places have their mean distance.
+    ``nearest_rows``: k and the metric. Distances are Euclidean in unit size (centred, Frobenius
+    norm 1), or 1 - cosine. Distances are norms of differences of rows, so small distances keep
+    their digits. A distance within rounding of the smallest distance of the row, or of 0, is set
+    equal to that value. If more samples tie than there are places, the tied places have their mean
+    distance.
     """
     knn = nearest(x, *nearest_rows)
     if nearest_rows.metric == "cosine":

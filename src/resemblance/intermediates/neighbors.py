@@ -82,8 +82,8 @@ def _searched_nearest(x: Representation, k: int, metric: Affinity) -> Nearest:
 
 
 def _first_of_nearest(similarity: Similarity, nearest_samples: Nearest, k: int) -> Nearest:
-    """Return the first k of the neighbours in ``nearest_samples``, as a search for k neighbours
-    finds them.
+    """Return the first k of the neighbours in ``nearest_samples``: exactly the result of a search
+    for k neighbours with ``similarity``.
 
     In a row without equally near samples among the neighbours, no search for fewer neighbours finds
     equally near samples either. The function searches the other rows again.

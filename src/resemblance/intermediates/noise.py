@@ -193,8 +193,8 @@ def noise_cholesky_factor(noise: np.ndarray, d: int) -> np.ndarray:
 
 
 def as_trial_representation(caller: str, X: Any, name: str = "") -> Representation:
-    """Return a representation of trials (trials, features). Raise ``ValueError`` for a 3-d array;
-    the error begins with ``caller``."""
+    """Return the array or representation ``X`` as a representation of trials (trials, features).
+    Raise ``ValueError`` for a 3-d array; the error begins with ``caller``."""
     if np.ndim(X) == 3:
         raise ValueError(
             f"{caller}: X must be (trials, features); got {np.shape(X)}; average over time, "

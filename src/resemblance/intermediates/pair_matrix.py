@@ -57,7 +57,7 @@ class PairMatrix(ABC):
     @property
     @abstractmethod
     def square(self) -> float:
-        """<A, A>."""
+        """The squared Frobenius norm <A, A> of the matrix."""
 
     @abstractmethod
     def block(self, tile: MatrixBlock) -> Array:
@@ -298,6 +298,8 @@ class FactoredMatrix(PairMatrix):
 
     def triangle_sums(self, symmetric: bool, row_squares: np.ndarray) -> tuple[float, float]:
         r"""Return the trace of the cube of :math:`B + D = L R^\top + D` twice, in O(n r^2) time.
+
+        ``row_squares``: the sums of squares of the rows, (n,). ``symmetric`` is not used.
 
         .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D +
             3 \operatorname{tr} B D^2 + \operatorname{tr} D^3

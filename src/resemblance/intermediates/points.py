@@ -183,8 +183,8 @@ def unit_blocks(x: Representation) -> Iterator[Array]:
 
 
 def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
-    """Return the inner products between the columns of x and y, centred and in unit size, (d_x,
-    d_y), added up over blocks of rows."""
+    """Return the inner products between the columns of x and y, centred and in unit size (Frobenius
+    norm 1), (d_x, d_y), added up over blocks of rows."""
     products = np.zeros((x.shape[1], y.shape[1]), dtype=x.dtype)
     blocks = zip(unit_blocks(x), unit_blocks(y)) if y is not x else ((b, b) for b in unit_blocks(x))
     for a, b in blocks:
@@ -238,7 +238,7 @@ def directed(x: Representation) -> Array:
 
 @cached("d")
 def mean_direction(x: Representation) -> Array:
-    """Return the mean of the unit-length rows, shape (d,)."""
+    """Return the mean of the rows scaled to unit length, (d,). Zero rows count as zero."""
     return x.xp.mean(unit_rows(x), axis=0)
 
 

@@ -70,7 +70,8 @@ class RankBins(NamedTuple):
 
     @property
     def energy(self) -> float:
-        """The sum of the squares of ``ranks`` over all ordered pairs of samples."""
+        """The sum of the squares of ``ranks``, the centred ranks over the number of pairs, over all
+        ordered pairs of samples."""
         return float(self.counts @ self.ranks**2)
 
     @property
@@ -92,8 +93,13 @@ class RankBins(NamedTuple):
 
 @cached("k")
 def rank_bins(x: Representation, kind: str) -> RankBins:
-    """Return the bins of the dissimilarities of ``kind``, with counts and mean ranks, from a pass
-    for the range and a pass for the counts; data with many ties need another pass."""
+    """Return the bins of the dissimilarities of ``kind``, with the count and the mean rank of every
+    bin.
+
+    Mean ranks are centred and divided by the number of pairs, so they lie between -0.5 and 0.5.
+    Counts are of ordered pairs. A pass finds the range, and a pass counts. Data with many ties need
+    another pass.
+    """
     spread, entries = dissimilarity_summary(x, kind), _double_precision_entries(x, kind)
     bins = _density_bin_edges(x, kind, spread)
     tables = (
@@ -107,8 +113,8 @@ def rank_bins(x: Representation, kind: str) -> RankBins:
 
 
 def rank_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return a block function for the mean ranks of the dissimilarities of ``kind``, centred and
-    divided by the number of pairs, 0 on the diagonal."""
+    """Return a function that computes blocks of the mean ranks of the dissimilarities of ``kind``,
+    centred and divided by the number of pairs, 0 on the diagonal."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
 
     def ranks(tile: MatrixBlock) -> Array:
@@ -119,16 +125,16 @@ def rank_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def label_entries(x: Representation, kind: str, labels: np.ndarray) -> BlockFunction:
-    """Return a block function for ``labels[bin]`` of the bin of every dissimilarity (leaves the
-    array API). ``labels``: a number per bin."""
+    """Return a function that computes blocks of ``labels[bin]`` of the bin of every dissimilarity
+    (leaves the array API). ``labels``: a number per bin."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
     return lambda tile: labels[to_numpy(bins.at(entries(tile)))]
 
 
 def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return a block function for the dissimilarities of ``kind`` as float64, with the smallest
-    dissimilarity on the diagonal: on the device of the data if the library can count values there,
-    otherwise in NumPy."""
+    """Return a function that computes blocks of the dissimilarities of ``kind`` as float64, with
+    the smallest dissimilarity on the diagonal: on the device of the data if the library can count
+    values there, otherwise in NumPy."""
     entries = dissimilarity_entries(x, kind)
     low, on_device = dissimilarity_summary(x, kind).low, supports_bincount(x.array)
 
@@ -302,5 +308,6 @@ def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -
 
 
 def _couple_count(counts: np.ndarray) -> np.ndarray:
-    """Return the number of couples c (c - 1) / 2 among c elements, for every count c."""
+    """Return the number of couples c (c - 1) / 2 among c elements, for every count c in
+    ``counts``."""
     return counts * (counts - 1) / 2

@@ -119,7 +119,7 @@ def covering_blocks(n: int, m: int) -> Iterator[MatrixBlock]:
 
 
 def squared_row_norms(points: Array) -> Array:
-    """Return the squared Euclidean length of every row, shape (n,)."""
+    """Return the squared Euclidean length of every row of ``points`` (n, d), shape (n,)."""
     return namespace(points).sum(points * points, axis=1)
 
 
@@ -136,8 +136,9 @@ def product_sum_rounding(d: int, array: Array) -> float:
 
 
 def squared_distance_function(points: Array, targets: Array | None = None) -> BlockFunction:
-    """Return a block function for squared Euclidean distances between rows of ``points`` (n, d),
-    or from ``points`` to ``targets`` (m, d); without ``targets`` 0 on the diagonal.
+    """Return a function that computes blocks of squared Euclidean distances between rows of
+    ``points`` (n, d), or from ``points`` to ``targets`` (m, d); without ``targets`` 0 on the
+    diagonal.
 
     Rows that are equal up to rounding are at distance 0, not 1e-8. Distances come from inner
     products; distances that lost digits are computed again from differences.
@@ -175,7 +176,8 @@ def squared_distance_function(points: Array, targets: Array | None = None) -> Bl
 
 
 def distance_function(points: Array) -> BlockFunction:
-    """Return a block function for Euclidean distances between rows of ``points`` (n, d)."""
+    """Return a function that computes blocks of Euclidean distances between rows of ``points`` (n,
+    d)."""
     squares = squared_distance_function(points)
     form = np.sqrt if isinstance(points, np.ndarray) else safe_sqrt  # no square is negative
     return lambda tile: form(squares(tile))
@@ -190,8 +192,9 @@ class DissimilarPoints(NamedTuple):
 
 
 def dissimilarity_function(x: DissimilarPoints) -> BlockFunction:
-    """Return a block function for the dissimilarities, 1 - cosine or 1 - correlation, between the
-    rows that :func:`dissimilar_points` returned as ``x``; diagonal entries have no meaning."""
+    """Return a function that computes blocks of the dissimilarities, 1 - cosine or 1 - correlation,
+    between the rows that :func:`dissimilar_points` returned as ``x``; diagonal entries have no
+    meaning."""
     if x.chords is not None:
         return _chord_dissimilarity_function(x.chords)
     points = x.points
@@ -216,8 +219,8 @@ def cosine_to_dissimilarity(cosines: Array) -> Array:
 
 
 def _chord_dissimilarity_function(chords: Chords) -> BlockFunction:
-    """Return a block function for half of the squared distances between chords; 1 from and to a
-    zero row."""
+    """Return a function that computes blocks of half of the squared distances between chords; 1
+    from and to a zero row."""
     squares, is_row = squared_distance_function(chords.points), chords.is_row
 
     def entries(tile: MatrixBlock) -> Array:
@@ -335,7 +338,8 @@ class RunningMoments:
         self.low, self.high = np.inf, -np.inf
 
     def add(self, block: Array, weight: int) -> None:
-        """Add the entries of an array, counted ``weight`` times. The array is overwritten."""
+        """Add the entries of ``block``, an array of any shape, counted ``weight`` times. The array
+        is overwritten."""
         xp, size = namespace(block), weight * float(np.prod(block.shape))
         self.low = min(self.low, scalar(xp.min(block)))
         self.high = max(self.high, scalar(xp.max(block)))
@@ -428,8 +432,9 @@ def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
 def double_centered_entries(
     entries: BlockFunction, margins: CenteringTerms, prototype: Array
 ) -> BlockFunction:
-    """Return a block function for a symmetric matrix after double-centring, in the array library
-    of ``prototype``. ``entries``: blocks of the matrix; ``margins``: its centring terms."""
+    """Return a function that computes blocks of a symmetric matrix after double-centring, in the
+    array library of ``prototype``. ``entries``: blocks of the matrix; ``margins``: its centring
+    terms."""
     means = as_array_like(margins.means, prototype)
 
     def centered(tile: MatrixBlock) -> Array:
@@ -464,7 +469,8 @@ def upper_triangle_vectors(entries: BlockFunction, n: int) -> Callable[[], Itera
 def matrix_entry_vectors(
     entries: BlockFunction, n: int, m: int
 ) -> Callable[[], Iterator[np.ndarray]]:
-    """Return a function that yields the entries of an (n, m) matrix, in vectors."""
+    """Return a function that yields the entries of an (n, m) matrix, in vectors. ``entries``:
+    computes blocks of the matrix."""
     return lambda: (to_numpy(entries(tile)).reshape(-1) for tile in covering_blocks(n, m))
 
 

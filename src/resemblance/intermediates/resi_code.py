@@ -63,7 +63,8 @@ def uncentered_coordinates(x: Representation) -> np.ndarray:
 
 
 def resi_pwcca(x: Representation, y: Representation) -> float:
-    """Return PWCCA as in the ReSi code (see :func:`resemblance.pwcca`).
+    """Return PWCCA by the formula of the ReSi code (see :func:`resemblance.pwcca`), with the
+    weights of x. Raises ``UndefinedError`` unless d < n and d <= e.
 
     Coordinates with equal inner products replace the n-row matrices of the ReSi code. The SVD is of
     the same d x e matrix, so LAPACK chooses the same signs of the singular vectors; the signs

@@ -95,14 +95,15 @@ def _normalized_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndar
 
 def spanning_length(x: Representation, draw: SubsetDraw) -> float:
     """Return the length of the minimum spanning tree of the normalised distances within a subset of
-    the samples."""
+    the samples: distances divided by their 0.9 quantile."""
     has_all = draw.subsample >= x.shape[0]
     return _spanning_length_of_all(x) if has_all else _spanning_length_of_subset(x, draw)
 
 
 @cached("scalar")
 def _spanning_length_of_all(x: Representation) -> float:
-    """Return :func:`spanning_length` of all samples."""
+    """Return the length of the minimum spanning tree of all samples, with distances divided by
+    their 0.9 quantile."""
     return tree_length(normalized_distances(x, SubsetDraw(x.shape[0], 0, 0)))
 
 

@@ -104,7 +104,7 @@ class CommonNeighbors(NamedTuple):
 
 
 def rows_with_ties(a: Nearest, b: Nearest) -> np.ndarray:
-    """Return the sorted rows with equally near neighbours in a or in b."""
+    """Return the sorted indices of the rows with equally near neighbours in a or in b."""
     return np.union1d(a.ties.rows, b.ties.rows)
 
 
@@ -250,12 +250,13 @@ def _ranks_by_sorting(entries: Array, indices: np.ndarray, terms: float) -> np.n
 def mean_product_of_draws(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, n_drawn: np.ndarray
 ) -> np.ndarray:
-    """Return, per row, the mean product of numbers from 0 to 1 drawn without replacement.
+    """Return, per row, the mean product of numbers in [0, 1] drawn without replacement, (rows,).
 
-    ``n_drawn`` of the ``total`` numbers of a row are drawn, (rows,) each; ``values`` lists the
-    numbers other than 1, ``rows`` their rows. The mean is exact. The mean over subsets of size m of
-    the first r numbers is (r - m) / r times the mean over subsets of size m of the first r - 1,
-    plus m / r times the r-th number times the mean over subsets of size m - 1 of the first r - 1.
+    ``n_drawn`` of the ``total`` numbers of a row are drawn, (rows,) each. ``values`` lists the
+    numbers other than 1 of all rows, and ``rows`` the row of every number. The mean is exact. The
+    mean over subsets of size m of the first r numbers is (r - m) / r times the mean over subsets of
+    size m of the first r - 1, plus m / r times the r-th number times the mean over subsets of size
+    m - 1 of the first r - 1.
     """
     n_zero = np.bincount(rows[values == 0], minlength=len(total))
     draws = np.arange(n_drawn.max(initial=1))
@@ -276,8 +277,12 @@ def mean_product_of_draws(
 def _mean_product_of_fractions(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, n_drawn: np.ndarray
 ) -> np.ndarray:
-    """Return :func:`mean_product_of_draws` for numbers above 0: the mean over the count of drawn
-    numbers below 1, and over the subsets of that size."""
+    """Return, per row, the mean product of numbers in (0, 1] drawn without replacement, (rows,).
+
+    ``n_drawn`` of the ``total`` numbers of a row are drawn, (rows,) each. ``values`` lists the
+    numbers other than 1 of all rows, and ``rows`` the row of every number. The mean is over the
+    count of drawn numbers below 1, and over the subsets of that size.
+    """
     from scipy.stats import hypergeom  # a slow import: as long as the rest of the library
 
     counts = np.bincount(rows, minlength=len(total))

@@ -181,9 +181,9 @@ def squared_distances_to_listed(points: Array, indices: np.ndarray) -> np.ndarra
 
 
 def distances_to_listed(x: Representation, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Euclidean distances in unit size between every sample and the samples in
-    ``indices``, (n, m), in the shape of ``indices``; and the lengths in unit size of the points
-    behind the distances, shape (n,), in float64.
+    """Return the Euclidean distances in unit size (centred, Frobenius norm 1) between every sample
+    and the samples in ``indices``, (n, m), in the shape of ``indices``; and the lengths in unit
+    size of the points behind the distances, shape (n,), in float64.
 
     If features outnumber samples, only distances that are small relative to the lengths are
     computed from differences.

@@ -137,14 +137,15 @@ def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
 
 @cached("k d")
 def basis_coordinates(x: Representation) -> Array:
-    """Return the centred columns in the coordinates of the orthonormal basis, in unit size, shape
-    (r, d)."""
+    """Return the centred columns in the coordinates of the orthonormal basis, in unit size
+    (centred, Frobenius norm 1), shape (r, d)."""
     return x.xp.matrix_transpose(decomposition(x).basis) @ unit(x)
 
 
 def numerical_rank(x: Representation, centered: bool = True) -> int:
-    """Return the numerical rank of the points, centred by default, by the rule of
-    :func:`decomposition`."""
+    """Return the number of singular values of the points, centred by default, above the threshold
+    of :func:`decomposition`: max(n, d) machine epsilons of the largest, and the rounding noise of
+    the input."""
     if not centered and has_accurate_inverse(x, full=True):
         return x.shape[1]  # adding the mean row to independent columns removes no direction
     return int(decomposition(x, centered=centered).singular.shape[0])

@@ -62,8 +62,8 @@ def _mean_shift(x: Representation, width: int) -> Array:
 
 @cached("scalar")
 def concentricity(x: Representation) -> Array:
-    """Return the mean cosine between the rows and the mean row; 0 where the mean row is only
-    rounding error without a direction, as for centred points."""
+    """Return the mean cosine between the rows and the mean row, a 0-d array; 0 where the mean row
+    is only rounding error without a direction, for example after centring."""
     length, rounding = mean_row_norm(x), 16 * float(np.finfo(x.dtype).eps)
     # Rounding of the sums, and of the stored numbers.
     rounding = max(rounding, 4 * resolution(x) / x.shape[0])

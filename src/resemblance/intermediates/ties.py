@@ -138,17 +138,24 @@ def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0
 def largest_listed_with_ties(
     indices: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray
 ) -> Nearest:
-    """Return the k samples with the largest values of every row, with ties as in
-    :func:`largest_with_ties`. ``indices``: (rows, m), samples in ascending order; ``values``:
-    (rows, m), their values."""
+    """Return the k samples with the largest values of every row, with ties up to rounding.
+
+    ``indices``: (rows, m), samples in ascending order; ``values``: (rows, m), their values.
+    ``terms``: the magnitude of the numbers subtracted to compute a row, (rows,), if larger than the
+    values.
+    """
     columns, ties, _ = largest_with_ties(values, k, terms)
     members = indices[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
     return Nearest(take_in_rows(indices, columns), ties._replace(members=members))
 
 
 def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Nearest:
-    """Return :func:`largest_with_ties` for a block of any library: only the largest entries, and
-    all entries tied with them, leave the device."""
+    """Return the columns of the k largest entries of every row of ``block``, (rows, k), an array of
+    any library, with ties up to rounding.
+
+    ``terms``: the magnitude of the numbers subtracted to compute a row, (rows,), if larger than the
+    entries. Only the largest entries, and all entries tied with them, leave the device.
+    """
     xp, n = namespace(block), block.shape[1]
     count = min(n, k + EXTRA_CANDIDATES)
     columns = unordered_top_columns(block, count)
@@ -169,7 +176,10 @@ def _smallest_of_largest(
     values: np.ndarray, terms: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest entry of every row of ``values``, (rows,), the k largest entries of a
-    row; and the rounding error of the entries, (rows,)."""
+    row; and the rounding error of the entries, (rows,).
+
+    ``terms``: the magnitude of the numbers subtracted to compute a row, (rows,) or a number.
+    """
     rounding = (
         TIE_EPSILONS * np.finfo(values.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
     )
@@ -190,7 +200,8 @@ def unordered_top_columns(block: Array, k: int) -> Array:
 
 
 def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
-    """Return :func:`unordered_top_columns` in NumPy, avoiding the slow partition of whole rows.
+    """Return the column indices of the k largest entries of every row of ``block``, in any order,
+    (rows, k), avoiding the slow partition of whole rows.
 
     The function divides columns into groups. The k groups with the largest maxima hold the k
     largest entries: any other group has k entries before it that are at least as large.

@@ -99,8 +99,8 @@ def uninformative_row_directions(x: Representation, y: Representation) -> str:
     """Near an extreme when the rows of both sides point in nearly orthogonal directions, as for n
     below d.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if has_low_dimension(x, y):
         return ""
@@ -256,11 +256,11 @@ def uninformative_rotations(x: Representation, y: Representation, alpha: float =
     """Near an extreme when the singular values of both sides are n - 1 nearly equal ones, as for n
     <= d; fixed if whitened.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise. ``alpha`` as in :func:`shape_distance`: 0 whitens. A pair whose
-    best cosine is below ``MIN_CEILING_SHARE`` is no better than chance would be near the ceiling,
-    so the value excludes the caveat. Then bounds of the flatness usually decide, without
-    eigenvalues.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "". ``alpha``: the parameter of
+    :func:`shape_distance`, from 0 for whitened points to 1 for scaled points. With ``alpha`` 1 a
+    pair with a best cosine below ``MIN_CEILING_SHARE`` gets no warning: chance near the ceiling
+    would give more. Bounds of the flatness then usually decide, without eigenvalues.
     """
     if alpha == 0:
         return uninformative_spans(x, y)

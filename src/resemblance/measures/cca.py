@@ -113,8 +113,8 @@ def uninformative_spans(x: Representation, y: Representation) -> str:
     """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near an extreme
     for 0.8 (n - 1) of them.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if has_few_columns(x, y):
         return ""
@@ -195,8 +195,8 @@ def uninformative_leading_spans(
     """Fixed when n - 1 components of one side are kept, with those tied with the last; near an
     extreme for 0.8 (n - 1) of them.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if truncation == "resi" or has_few_columns(x, y):
         return ""
@@ -283,8 +283,10 @@ def uninformative_weighted_spans(
     """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
     gives no weights.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data (from 0.8 (n - 1)
+    columns on), whatever the data. The function then returns a warning as text, otherwise "". With
+    ``directions="all"``, the side is y for ``weights="first"`` and x for "second"; for "symmetric"
+    both sides must have so many columns.
     """
     if directions != "all":
         return uninformative_spans(x, y)
@@ -346,8 +348,8 @@ def uninformative_components(x: Representation, y: Representation, k: int) -> st
     """Fixed when k components of one side, with those tied with the last, are n - 1; near an
     extreme for 0.8 (n - 1).
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if has_few_columns(x, y):
         return ""
@@ -389,8 +391,8 @@ def uninformative_column_spaces(x: Representation, y: Representation) -> str:
     """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near an
     extreme for 0.8 n of them.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if has_few_columns(x, y):
         return ""

@@ -157,8 +157,8 @@ def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: 
     """Near an extreme when the effective dimensions of both Gram matrices approach n - 1, as for n
     well below d.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     return uninformative_grams(x, y)
 
@@ -256,8 +256,8 @@ def uninformative_leading_grams(
     """Near an extreme when the effective dimensions of the leading components approach n - 1, as
     for n well below d.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if has_low_dimension(x, y):
         return ""

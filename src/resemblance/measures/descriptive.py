@@ -128,8 +128,8 @@ def uninformative_far_samples(
 ) -> str:
     """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only itself.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if rows == "unit" or not self_pairs:
         return ""

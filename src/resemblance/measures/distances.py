@@ -122,8 +122,8 @@ def uninformative_distances(
     """Near an extreme when the distances between samples are nearly equal, as for few samples of
     many features, but not with ``estimator="debiased"``.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if estimator == "debiased":
         return ""
@@ -236,7 +236,7 @@ def rsm_norm_difference(
 
 def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, norm: str) -> Array:
     """Return the ``norm`` ("spectral" or "frobenius") of a D_X - b D_Y, where D_X and D_Y are the
-    distances of x and y in unit size."""
+    distances of x and y in unit size (centred, Frobenius norm 1)."""
     if norm == "spectral":
         return _largest_eigenvalue(
             _scaled_difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
@@ -249,8 +249,8 @@ def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, n
 def _squared_deviation_difference(
     x: Representation, y: Representation, a: Array, b: Array
 ) -> Array:
-    """Return |a d - b e|^2, where d and e are the deviations of the distances of the pairs i < j
-    in x and y, in unit size, from their means."""
+    """Return |a d - b e|^2, where d and e are the deviations of the distances of the pairs i < j in
+    x and y, in unit size (centred, Frobenius norm 1), from their means."""
     d, e = distance_deviations(x), distance_deviations(y)
     p, q = a * deviation_norm(x), b * deviation_norm(y)
     squared = (p - q) ** 2 + 2 * (p * q - a * b * frobenius_inner(d, e))
@@ -334,7 +334,7 @@ def rsm_norm_differences(
 
 def _distances_in_unit_size(grid: UniquePairs) -> list[BlockFunction]:
     """Return, for every representation of ``grid``, a function that computes blocks of the
-    distances in unit size; zeros for a constant representation."""
+    distances in unit size (centred, Frobenius norm 1); zeros for a constant representation."""
     return [
         unit_size_distances(r) if scalar(size(r)) > 0 else distance_function(0 * r.array)
         for r in grid.representations
@@ -366,7 +366,8 @@ def _squared_difference(
     computed entry by entry, where the general formula loses digits; 0 for a representation with
     itself.
 
-    ``matrices`` as in :func:`_frobenius_norms`; ``a``, ``b``: the factors of the pair.
+    ``matrices``: a function per representation that computes blocks of the (n, n) distances; P and
+    Q are the matrices of the pair. ``a``, ``b``: the factors of the pair.
     """
     i, j = grid.pairs[k]
     if i == j:
@@ -440,8 +441,9 @@ def largest_eigenvalues(
     """Return the largest absolute eigenvalue of a P - b Q for every pair of ``grid``, (pairs,); 0
     for a representation with itself.
 
-    Arguments as in :func:`_frobenius_norms`. Every Lanczos step of all pairs in a batch takes one
-    pass over the distances.
+    ``matrices``: a function per representation that computes blocks of the (n, n) distances; P and
+    Q are the matrices of the pair. ``a``, ``b``: a factor per pair, (pairs,). Every Lanczos step of
+    all pairs in a batch takes one pass over the distances.
     """
     values = np.zeros(len(grid.pairs))
     different = [k for k, (i, j) in enumerate(grid.pairs) if i != j]
@@ -488,10 +490,11 @@ def _apply_difference(
     a: np.ndarray,
     b: np.ndarray,
 ) -> dict[int, np.ndarray]:
-    """Return (a P - b Q) v for the vector v (n,) of every pair in ``vectors``. Keys of argument
-    and result are positions in ``grid.pairs``.
+    """Return (a P - b Q) v for the vector v (n,) of every pair in ``vectors``. Keys of argument and
+    result are positions in ``grid.pairs``.
 
-    ``a``, ``b``: the factors of all pairs of the grid.
+    ``matrices``: a function per representation that computes blocks of the (n, n) distances; P and
+    Q are the matrices of the pair. ``a``, ``b``: the factors of all pairs of the grid.
     """
     images = {k: np.zeros(len(v)) for k, v in vectors.items()}
     users: dict[int, list[int]] = {}

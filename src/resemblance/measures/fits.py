@@ -141,8 +141,9 @@ def pls_weights(x: np.ndarray, y: np.ndarray, components: int) -> tuple[np.ndarr
 
 
 def rotated_distance(x: np.ndarray, y: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
-    r"""Return :math:`\sqrt{|X|^2 + |Y|^2 - 2 \langle X u, Y v \rangle}` for u (d, r), v (e, r) with
-    orthonormal columns, computed from residuals, which keep the digits of a small distance."""
+    r"""Return :math:`\sqrt{|X|^2 + |Y|^2 - 2 \langle X u, Y v \rangle}` for x (n, d), y (n, e), and
+    u (d, r), v (e, r) with orthonormal columns, computed from residuals, which keep the digits of a
+    small distance."""
     a, b = x @ u, y @ v
     parts = a - b, x - a @ u.T, y - b @ v.T
     return float(np.sqrt(sum(np.vdot(part, part) for part in parts)))
@@ -242,8 +243,8 @@ def _spanning_svd(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _rotation_bases(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return u (d, r) and v (e, r) with orthonormal columns such that X u is nearest to Y v. r is
-    the rank of X' Y, so u v' is the best rotation of X onto Y."""
+    """Return u (d, r) and v (e, r) with orthonormal columns such that X u is nearest to Y v, for x
+    (n, d) and y (n, e). r is the rank of X' Y, so u v' is the best rotation of X onto Y."""
     (a, x_axes), (b, y_axes) = map(_coordinates, (x, y))
     u, s, vt = np.linalg.svd(a.T @ b, full_matrices=False)
     rank = int((s > max(x.shape + y.shape) * np.finfo(float).eps * s[0]).sum())

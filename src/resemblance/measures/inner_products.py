@@ -16,12 +16,14 @@ from ..data.representation import Representation
 
 
 def unnormalized_product(product: float, x_square: float, y_square: float) -> float:
-    """Return ``product``, the inner product of two matrices, unchanged."""
+    """Return ``product``, the inner product of two matrices, unchanged. The squared norms
+    ``x_square`` and ``y_square`` are not used."""
     return product
 
 
 def negated_product(product: float, x_square: float, y_square: float) -> float:
-    """Return minus ``product``, the inner product of two matrices."""
+    """Return minus ``product``, the inner product of two matrices. The squared norms ``x_square``
+    and ``y_square`` are not used."""
     return -product
 
 

@@ -163,8 +163,9 @@ def uninformative_grams(
     well below d or a narrow kernel, but not with ``estimator="debiased"``. Noisy for few sampled
     features.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise. The parameters are the parameters of :func:`cka`.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "". All arguments after y are the
+    parameters of :func:`cka`.
     """
     n, has_width = x.n_samples, kernel in DISTANCE_KERNELS
     if n == 2:
@@ -288,8 +289,8 @@ def _chance_alignments(
 
 
 def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representation]) -> Array:
-    """Return the inner products <X X', Y Y'> of linear Gram matrices of centred points in unit
-    size, for all pairs, shape (rows, columns).
+    """Return the inner products <X X', Y Y'> of linear Gram matrices of centred points in unit size
+    (Frobenius norm 1), for every x in ``xs`` and y in ``ys``, shape (rows, columns).
 
     NumPy multiplies a stack of matrices one matrix at a time, in the same way as two matrices, so
     the products equal the products of single pairs to the last bit.

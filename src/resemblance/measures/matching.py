@@ -120,8 +120,9 @@ def uninformative_matched_columns(x: Representation, y: Representation, matching
     """Near an extreme when n is so small that among unrelated columns some correlate: about a dozen
     for a thousand columns.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise. ``matching`` is "" for many-to-one matching.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "". ``matching`` is "" for
+    many-to-one matching.
     """
     # With one-to-one matching, few neurons get their best partner.
     n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)
@@ -230,9 +231,12 @@ def permutation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 @soft_matching.claim("fit")
 @partial(Fit, range=(0, np.inf), centers=False, keeps_units=True, identity=True)
 def plan_maps(x: np.ndarray, y: np.ndarray, units: str = "raw") -> Maps:
-    """Return the transport plan of the columns of x (n, d) and y (n, e), training samples, as
-    maps; the score is the distance that the plan moves the columns. A column of y is predicted by
-    the mean of its partners, weighted by the plan. ``units`` as in :func:`soft_matching`."""
+    """Return the transport plan of the columns of x (n, d) and y (n, e), training samples, as maps;
+    the score is the distance that the plan moves the columns. A column of y is predicted by the
+    mean of its partners, weighted by the plan.
+
+    ``units``: "raw" for the columns unchanged, "unit" for columns of length 1.
+    """
     lengths = [
         np.ones(a.shape[1]) if units == "raw" else _replace_zero_lengths(np.linalg.norm(a, axis=0))
         for a in (x, y)

@@ -108,8 +108,11 @@ def mka(
 
 
 def _kernel_cosine(K: SparseMatrix, L: SparseMatrix, product: SparseProduct) -> float:
-    """Return the cosine of two kernels, clipped to [-1, 1]. ``product``: the inner product of two
-    sparse kernels after centring, the same product as in ``K.square`` and ``L.square``."""
+    """Return the cosine of the centred kernels of ``K`` and ``L``, clipped to [-1, 1].
+
+    ``product``: the inner product of two sparse kernels after centring. ``K.square`` and
+    ``L.square`` must hold this product of a kernel with itself.
+    """
     value = product(K.sparse, L.sparse) / math.sqrt(K.square * L.square)
     return float(np.clip(value, -1, 1))
 
@@ -288,13 +291,14 @@ def _masked_kernel(kernel: Any, weights: Any, other_weights: Any) -> Any:
 
 
 def _masked_product(k: Any, l: Any) -> float:
-    """Return the inner product of two sparse matrices: the sum of k_ij l_ij."""
+    """Return the inner product of two sparse (n, n) matrices ``k`` and ``l``: the sum of k_ij
+    l_ij."""
     return float(k.multiply(l).sum())
 
 
 def _masked_hsic(k: Any, l: Any) -> float:
-    """Return the unbiased HSIC of two sparse (n, n) matrices without diagonal, times n (n - 3)
-    (Song et al. 2012, Eq. 5)."""
+    """Return the unbiased HSIC of two sparse (n, n) matrices ``k`` and ``l`` without diagonal,
+    times n (n - 3) (Song et al. 2012, Eq. 5)."""
     n = k.shape[0]
     paths = float(np.asarray(k.sum(axis=0)) @ np.asarray(l.sum(axis=1)))
     return float(

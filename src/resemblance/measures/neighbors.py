@@ -117,8 +117,8 @@ def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) 
     """Fixed when all other samples are neighbours (k = n - 1); near an extreme for 0.9 (n - 1) of
     them.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     share = k / (x.n_samples - 1)
     if share == 1:
@@ -206,8 +206,9 @@ def uninformative_neighbor_sets(
     """Fixed when all other samples are neighbours (k = n - 1); near an extreme for 0.8 (n - 1) of
     them.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "", and always "" if the value is
+    ``corrected`` for chance.
     """
     share = k / (x.n_samples - 1)
     if corrected:
@@ -295,8 +296,9 @@ def uninformative_cycles(
     """Near an extreme when chance leads back anyway: k of about 1.3 times the root of n, or
     more.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "". ``metric``, ``search``: the
+    kind of neighbours and of their search, as words.
     """
     n = x.n_samples
     if k == n - 1:
@@ -435,8 +437,8 @@ def information_imbalance(
 def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
     """Fixed when all other samples are neighbours (k = n - 1).
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In this case the value of the pair is the same for all data. The function then returns a warning
+    as text, otherwise "", and always "" if the value is ``corrected`` for chance.
     """
     return warn_fixed_by_n(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
 
@@ -502,8 +504,8 @@ def uninformative_profiles(
     """Near an extreme with ``of="distance"`` when 1 - cos varies little, for any number of
     samples.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if of == "similarity":
         return ""
@@ -561,7 +563,8 @@ def _mean_return_share(a: Nearest, b: Nearest) -> float:
 
 
 def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row index and the value of every stored entry of a sparse array."""
+    """Return the row index and the value of every stored entry of a sparse array ``graph``,
+    (entries,) each."""
     entries = graph.tocoo()
     return entries.coords[0], entries.data
 

@@ -55,7 +55,8 @@ def accuracy_difference(
 def uninformative_classes(x: Representation, y: Representation, labels: tuple[int, ...]) -> str:
     """Fixed where outputs have one column; too low where labels name a class without a column.
 
-    Returns the warning about the columns or the labels; "" otherwise.
+    In these cases the function returns a warning about the value of the pair as text, otherwise "".
+    ``labels``: the true class of every sample, from 0; () without labels.
     """
     narrow = min(x, y, key=lambda r: r.shape[1])
     largest = max(labels, default=0)
@@ -140,8 +141,8 @@ def jensen_shannon(
 def uninformative_single_class(x: Representation, y: Representation) -> str:
     """Fixed where outputs have one column: class 0 is then predicted for all samples.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     side = next((r for r in (x, y) if r.shape[1] == 1), None)
     if side is None:

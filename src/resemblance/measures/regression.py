@@ -87,8 +87,8 @@ def uninformative_predictor(x: Representation, y: Representation, predict: str) 
     """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near an extreme for 0.8
     (n - 1) of them.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     predictor = x if predict == "second" else y
     if has_few_columns(predictor):
@@ -219,8 +219,8 @@ def uninformative_smoothers(x: Representation, y: Representation, ridge: float) 
     """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near an extreme for few
     samples with any ridge.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     n = x.n_samples
     if has_few_columns(x, y):
@@ -261,8 +261,8 @@ def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: f
 
 
 def _smoother_eigenvalues(x: Representation, ridge: float) -> Array:
-    """Return the eigenvalues s² / (s² + ridge) of the smoother of ridge regression, (rank,), in
-    [0, 1]; all 1 for ridge 0. s: the singular values of x in unit size."""
+    """Return the eigenvalues s² / (s² + ridge) of the smoother of ridge regression, (rank,), in [0,
+    1]; all 1 for ridge 0. s: the singular values of x in unit size (centred, Frobenius norm 1)."""
     variance = decomposition(x).singular ** 2
     return variance / (variance + ridge)
 

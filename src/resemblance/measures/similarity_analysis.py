@@ -124,8 +124,8 @@ def uninformative_dissimilarities(
     """Near an extreme with ``compare="cosine"`` when the dissimilarities vary little, for any
     number of samples.
 
-    Returns the warning that the value of the pair is fixed, or near the value of equal data,
-    whatever the data; "" otherwise.
+    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
+    data. The function then returns a warning as text, otherwise "".
     """
     if compare not in ("cosine", "whitened_cosine"):
         return ""
@@ -179,7 +179,8 @@ def rank_error_bound(
 
 
 def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> float:
-    """Return Kendall's tau-b of two vectors of ranks, or tau-a if ``compare`` is ``"kendall_a"``.
+    """Return Kendall's tau-b of two vectors of ranks ``x_ranks`` and ``y_ranks``, (pairs,), or
+    tau-a if ``compare`` is ``"kendall_a"``.
 
     tau-a is tau-b times the square roots of the two shares of pairs of entries without ties.
     """

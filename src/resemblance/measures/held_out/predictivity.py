@@ -19,7 +19,8 @@ IN_SAMPLE = "in sample: the map is fitted to the samples that it predicts; give 
 def _in_sample(x: Representation, y: Representation, **parameters: Any) -> str:
     """Near 1 for a flexible map of the fitted samples; held-out samples have no such limit.
 
-    Returns the same warning for all data.
+    The function returns the same warning, as text, for all data and parameters. The value of the
+    measure is near 1.
     """
     return IN_SAMPLE
 

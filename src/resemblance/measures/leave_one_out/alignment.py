@@ -31,11 +31,12 @@ def leave_one_out_nbs(x: Representation, y: Representation) -> np.ndarray:
 def leave_one_out_procrustes(
     x: Representation, y: Representation, squared: bool = False
 ) -> np.ndarray:
-    """Return the leave-one-out Procrustes distance, or with ``squared`` the squared distance,
-    shape (n,).
+    """Return the leave-one-out Procrustes distance, or with ``squared`` the squared distance, shape
+    (n,).
 
-    As exact as :func:`leave_one_out_nbs`. Also raises ``UndefinedError`` if two shapes are nearly
-    equal (less than 0.001 apart), because the formula then keeps too few digits.
+    Exact except for the error of a quadrature, about 1e-12. Raises ``UndefinedError`` if a
+    representation is constant, or nearly constant, without some sample; and if two shapes are
+    nearly equal (less than 0.001 apart), because the formula then keeps too few digits.
     """
     squares = 2 - 2 * leave_one_out_nbs(x, y)
     if squares.min() < MIN_SQUARED_CHORD:
@@ -47,14 +48,19 @@ def leave_one_out_procrustes(
 
 
 def leave_one_out_angular_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out angular shape distance, shape (n,); exactness and errors as
-    :func:`leave_one_out_procrustes`."""
+    """Return the leave-one-out angular shape distance, in radians, shape (n,).
+
+    Exactness and exceptions are those of :func:`leave_one_out_procrustes`.
+    """
     return 2 * np.arcsin(leave_one_out_procrustes(x, y) / 2)
 
 
 def leave_one_out_size_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out Procrustes size-and-shape distance, shape (n,); exactness and errors
-    as :func:`leave_one_out_procrustes`."""
+    """Return the leave-one-out Procrustes size-and-shape distance, in the units of the data, shape
+    (n,).
+
+    Exactness and exceptions are those of :func:`leave_one_out_procrustes`.
+    """
     squares = leave_one_out_procrustes(x, y, squared=True)
     a, b = (scalar(size(r)) * np.sqrt(leave_one_out_squared_sizes(r)) for r in (x, y))
     return np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares))

@@ -20,11 +20,12 @@ from .inner_products import (
 
 def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str) -> np.ndarray:
     """Return the leave-one-out mean squared canonical correlation, shape (n,), in [0, 1]; exact.
-    ``divisor``: "rank" or "width", as in ``mean_cca``.
 
-    Leaving out a sample reduces the rank by one if the sample alone spans a direction (as every
-    sample does when n <= d); otherwise the rank stays. Raises ``UndefinedError`` if a
-    representation is constant without some sample, or if the rank nearly falls by one.
+    ``divisor`` of the sum of squares: "rank" for the smaller rank without the sample, "width" for
+    the smaller number of columns. Leaving out a sample reduces the rank by one if the sample alone
+    spans a direction (as every sample does when n <= d); otherwise the rank stays. Raises
+    ``UndefinedError`` if a representation is constant without some sample, or if the rank nearly
+    falls by one.
     """
     check_min_samples("mean_cca", x, 3)
     shared, ranks = leave_one_out_shared_spaces(x, y)
@@ -33,9 +34,11 @@ def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str
 
 
 def leave_one_out_eigenspace(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out eigenspace overlap, shape (n,), in [0, 1]; exact.
+    """Return ``eigenspace_overlap`` without each sample, (n,), in [0, 1]; exact.
 
-    Errors: see :func:`leave_one_out_squared_cca`.
+    The overlap is of the uncentred column spaces, divided by the larger number of columns. Raises
+    ``UndefinedError`` if, without some sample, a representation is zero or its rank nearly falls by
+    one.
     """
     check_min_samples("eigenspace_overlap", x, 2)
     shared, _ = leave_one_out_shared_spaces(x, y, centered=False)
@@ -61,10 +64,12 @@ class LeaveOneOutProjection(NamedTuple):
 
 
 def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveOneOutProjection:
-    """Return the projection on the column space of ``x``, (n, r), without each sample.
+    """Return the gains (n,) and the ranks (n,) of the projection on the column space of ``x``
+    without each sample.
 
-    ``centered``: whether the columns are centred. Raises ``UndefinedError`` if a direction nearly
-    vanishes without some sample, or the only direction vanishes.
+    ``centered``: whether the columns are centred. The rank falls by one without a sample that alone
+    spans a direction. Raises ``UndefinedError`` if the rank falls to 0, or if a direction nearly
+    vanishes, but not exactly, without some sample.
     """
     # This check raises if a sample is so large that it hides the directions of the other samples.
     leave_one_out_squared_sizes(x, centered)

@@ -11,7 +11,11 @@ from .kernel_alignment import leave_one_out_self_hsic
 
 
 def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out ENSD, shape (n,); exact; errors as :func:`leave_one_out_cka`."""
+    """Return the leave-one-out ENSD, shape (n,); exact.
+
+    Raises ``UndefinedError`` if the self-similarity of a representation without some sample is not
+    positive, or is too small a part of the self-similarity of all samples.
+    """
     product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
     for r in (x, y):
         product = (

@@ -62,8 +62,11 @@ def _leave_one_out_u_centered(x: Representation, y: Representation) -> np.ndarra
 
 @cached("n")
 def leave_one_out_deviation(x: Representation) -> np.ndarray:
-    """Return the squared norm of the double-centred distances without each sample, centred again,
-    shape (n,)."""
+    """Return the squared norm of the double-centred distances without each sample, (n,).
+
+    The points have Frobenius norm 1 with all samples. Without a sample, the distances are centred
+    again. Raises ``UndefinedError`` if almost nothing remains without some sample.
+    """
     a = distance_pair_matrix(x)
     squared = leave_one_out_products(a, a)
     check_remainder(representation_title(x), squared / a.square)
@@ -71,9 +74,11 @@ def leave_one_out_deviation(x: Representation) -> np.ndarray:
 
 
 def leave_one_out_rsm_norm(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out Frobenius norm of the distance difference, shape (n,); exact.
+    """Return the leave-one-out Frobenius norm of the distance difference, in the units of the data,
+    shape (n,); exact.
 
-    O(n^2) time. Raises ``UndefinedError`` for a constant representation.
+    O(n^2) time. Raises ``UndefinedError`` for a constant representation, and if almost nothing of
+    the difference remains without some sample.
     """
     a, b = (scalar(size(r)) for r in (x, y))
     d, e = (as_float64(distances(r)) for r in (x, y))

@@ -159,7 +159,11 @@ def _leave_one_out_diagonals(k: PairMatrix, l: PairMatrix, rows: np.ndarray) -> 
 @cached("n")
 def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
     """Return, without each sample, the median distance between samples divided by the median over
-    all samples, minus 1, shape (n,). ``pairs`` as in ``cka``."""
+    all samples, minus 1, shape (n,).
+
+    ``pairs``: "distinct" for the pairs of different samples, "all" for also the zero distances of
+    samples with themselves.
+    """
     n, vector = x.shape[0], as_float64(condensed_rdm(x, "euclidean"))
     count = (n - 1) * (n - 2) // 2
     middle = np.array([(count - 1) // 2, count // 2])

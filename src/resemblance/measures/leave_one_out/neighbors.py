@@ -23,8 +23,11 @@ from .inner_products import (
 def leave_one_out_jaccard(
     x: Representation, y: Representation, k: int, metric: NeighborMetric
 ) -> np.ndarray:
-    """Return the leave-one-out Jaccard similarity, shape (n,); see
-    :func:`leave_one_out_mutual_knn`."""
+    """Return the leave-one-out Jaccard similarity, shape (n,), in [0, 1]; exact, also with ties.
+
+    Costs a search of k + 1 neighbours and O(n k) further time. Raises ``UndefinedError`` if a
+    representation is constant without some sample.
+    """
     check_min_samples("jaccard", x, k + 1)
     nearest_rows = NeighborSearch(k, metric)
     largest_score = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
@@ -59,9 +62,12 @@ def leave_one_out_mutual_knn(
 def leave_one_out_largest_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """Return the largest mean score that ties allow, without each sample, shape (n,): the
-    geometric mean of the scores of x with x and of y with y. ``score`` as in
-    :func:`leave_one_out_mean_score`."""
+    """Return the largest mean score that ties allow, without each sample, shape (n,): the geometric
+    mean of the scores of x with x and of y with y.
+
+    ``score``: "share", the weight of the common neighbours of a row over k, or "overlap", the
+    weight of the common neighbours over the weight of all neighbours in x or y.
+    """
     return np.sqrt(
         _leave_one_out_self_score(x, nearest_rows, score)
         * _leave_one_out_self_score(y, nearest_rows, score)
@@ -87,7 +93,7 @@ RowScore = Callable[[np.ndarray], np.ndarray]  # scores rows by the weight of co
 def leave_one_out_mean_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """Return the mean score of the rows of the other samples without each sample, shape (n,).
+    """Return the mean score of the remaining rows without each sample, shape (n,), in [0, 1].
 
     ``score``: "share", the weight of the common neighbours of a row over k, or "overlap", the
     weight of the common neighbours over the weight of all neighbours in x or y.
@@ -109,8 +115,8 @@ def leave_one_out_mean_score(
 
 
 def _common_weight_of_rows(v: Any, w: Any) -> np.ndarray:
-    """Return, for every row, the sum of the products of the weights in two sparse (n, n) arrays,
-    shape (n,)."""
+    """Return, for every row, the sum of the products v_ij w_ij of the weights in two sparse (n, n)
+    arrays ``v`` and ``w``, shape (n,)."""
     return np.asarray(v.multiply(w).sum(axis=1)).ravel()
 
 

@@ -17,8 +17,12 @@ from .inner_products import check_min_samples, leave_one_out_squared_sizes
 
 
 def leave_one_out_regression(x: Representation, y: Representation, predict: str) -> np.ndarray:
-    """Return the leave-one-out R² of linear regression, shape (n,), in [0, 1]; exact; errors as
-    :func:`leave_one_out_squared_cca`. ``predict``: "second" predicts y from x, "first" x from y."""
+    """Return the leave-one-out R² of linear regression, shape (n,), in [0, 1]; exact.
+
+    ``predict``: "second" predicts y from x, "first" x from y. Raises ``UndefinedError`` if a
+    representation is constant without some sample, or if the rank of the predictor nearly falls by
+    one.
+    """
     check_min_samples("linear_regression", x, 2)
     if predict == "first":
         x, y = y, x
@@ -33,10 +37,11 @@ def leave_one_out_regression(x: Representation, y: Representation, predict: str)
 def leave_one_out_gulp(
     x: Representation, y: Representation, ridge: float, squared: bool
 ) -> np.ndarray:
-    """Return the leave-one-out GULP for ``ridge`` 0, shape (n,); exact; errors as
-    :func:`leave_one_out_squared_cca`.
+    """Return the leave-one-out GULP for ``ridge`` 0, shape (n,); exact.
 
-    The value of ``ridge`` is not used. ``squared``: whether to leave out the root.
+    The value of ``ridge`` is not used. ``squared``: whether to leave out the root. Raises
+    ``UndefinedError`` if a representation is constant without some sample, or if a rank nearly
+    falls by one.
     """
     check_min_samples("gulp", x, 2)
     shared, ranks = leave_one_out_shared_spaces(x, y)
