@@ -99,8 +99,8 @@ def select_measures(
 
 
 def measures_with_fit(caller: str, measures: Sequence[str | Measure]) -> tuple[Measure, ...]:
-    """Return ``measures``, specifications or measures, as measures; raise ``ValueError`` for an
-    unknown name, and for a measure that fits no map to samples."""
+    """Return ``measures``, specifications such as "cka" or measures, as measures; raise
+    ``ValueError`` for an unknown name, and for a measure that fits no map to samples."""
     fitted = [*(m.name for m in list_measures() if m.fit), *HELD_OUT_MEASURES]
     words = {"linear_predictivity": " (ridge regression)", "mean_cca": " (CCA)"}
     described = ", ".join(name + words.get(name, "") for name in fitted)

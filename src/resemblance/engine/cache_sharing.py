@@ -343,8 +343,8 @@ def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) ->
     """Share the representation itself, including the cache, between threads of the process.
     ``place`` is not used.
 
-    Return, as the other share functions: the shared representation, the calls to run first, and the
-    function that ends the sharing.
+    Return the shared representation, the calls to run before the tasks ([] here), and the function
+    without arguments that ends the sharing.
     """
     return SharedRepresentation(x, measures, None), [], x.clear_cache
 
@@ -352,8 +352,12 @@ def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) ->
 def share_with_cluster(
     executor: Any, x: Representation, measures: MeasureTuple, place: Any
 ) -> ShareResult:
-    """Share a representation as a future of a Dask cluster; the workers pass intermediates on.
-    Return as :func:`share_with_threads`; with ``place`` None, the plain representation."""
+    """Share a representation as a future of the Dask cluster of ``executor``; the workers pass
+    intermediates on. With ``place`` None, share the plain representation.
+
+    Return what the tasks get, the calls to run before the tasks ([] here), and the function without
+    arguments that ends the sharing.
+    """
     if place is None:
         return x, [], lambda: None
     options = {"pure": False, **executor._kwargs}
@@ -361,9 +365,12 @@ def share_with_cluster(
 
 
 def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | None) -> ShareResult:
-    """Share a representation as two files in ``folder``: the array and the intermediates, which
-    the first call computes. Return as :func:`share_with_threads`; with ``folder`` None, the plain
-    representation."""
+    """Share a representation as two files in ``folder``: the array and the intermediates, which the
+    first call computes. With ``folder`` None, share the plain representation.
+
+    Return what the tasks get, the calls to run before the tasks, and the function without arguments
+    that ends the sharing: it deletes the files. Raises ``OSError`` if the array cannot be written.
+    """
     if folder is None:
         return x, [], lambda: None
     file = folder / f"{uuid4().hex}.cache"

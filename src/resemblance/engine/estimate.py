@@ -200,8 +200,8 @@ class TimeEstimate:
         )
 
     def take(self, columns: Iterable[ScoreBatch]) -> None:
-        """Add the seconds of score batches of timed pairs to the rates; ignore batches of other
-        pairs."""
+        """Add the seconds of the score batches ``columns`` to the rates; ignore batches of pairs
+        that are not timed."""
         for column in columns:
             ends = zip(column.x.tolist(), column.y.tolist())
             pairs = {frozenset((column.data[x], column.data[y])) for x, y in ends}
@@ -311,8 +311,11 @@ def _width_groups(plan: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarr
 def _median_size(
     plan: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
 ) -> MeasureSize:
-    """Return the size of a pair from two groups of positions: the features of the middle
-    representations in order of width."""
+    """Return the size of a pair: the number of samples, and the features of the middle
+    representation, in order of width, of each group.
+
+    ``rows``, ``columns``: the positions of the representations of a group.
+    """
     features = [
         sorted(side[k].shape[1] for k in group.tolist())[len(group) // 2]
         for side, group in zip(plan.sides, (rows, columns))

@@ -102,10 +102,10 @@ class EarlyCounter:
 
 
 def _time_estimate(plans: Sequence[ComparisonPlan], options: RunOptions) -> TimeEstimate | None:
-    """Return the time estimate of the work, or None.
+    """Return the time estimate of the work; None if nothing prints the estimate, or if there is
+    little work.
 
-    The pairs of the estimate are computed first. The result is None if nothing prints the estimate,
-    or if there is little work.
+    The pairs of the estimate are computed first.
     """
     if options.progress is not True and options.announce is None:
         return None

@@ -302,8 +302,9 @@ def _count_tasks(
 ) -> list[TaskCounts]:
     """Return the counts of tasks, one :class:`TaskCounts` per group of measures.
 
-    ``finds``: whether a task finds the intermediates of the previous task, of all earlier tasks, or
-    none in the cache.
+    ``finds``: whether a task finds the intermediates of the previous task ("previous"), of all
+    earlier tasks ("all"), or none in the cache ("none"). ``widths``: the numbers of features of the
+    representations.
     """
     tallies: dict[tuple[Measure, ...], TaskCounts] = {}
     cached_keys = set[tuple[int, tuple[Measure, ...]]]()
@@ -332,7 +333,7 @@ def _measure_forecast(
     tallies: Sequence[TaskCounts],
 ) -> MeasureForecast:
     """Return the forecast of a measure. ``pairs``: the plan of the comparison; ``tallies``: the
-    counts of its tasks.
+    counts of its tasks, an entry per group of measures.
 
     ``required``: the number of pairs; ``missing``: the number of pairs without a value. ``memory``:
     the available bytes, None if unknown.

@@ -50,10 +50,10 @@ class ComparisonInputs:
         held_out: Any = None,
         metadata: Mapping[str, Any] = {},
     ) -> ComparisonInputs:
-        """Check these arguments of :func:`compare` and return the inputs; raises the same
-        exceptions.
+        """Check the arguments ``representations``, ``measures``, ``against`` and ``held_out`` of
+        :func:`compare`, and return the inputs; raises the same exceptions.
 
-        ``metadata``: further entries of the provenance.
+        ``metadata``: further entries of the provenance, by name.
         """
         rows, columns = named_representations(representations, against)
         folds = check_folds("compare", held_out, rows[0])
@@ -72,7 +72,10 @@ class ComparisonInputs:
     ) -> ComparisonInputs:
         """Return the inputs of checked representations and selected measures.
 
-        The arguments are the results of :func:`named_representations` and :func:`select_measures`.
+        ``rows``, ``columns``: from :func:`named_representations`; ``columns`` None for all pairs of
+        rows. ``measures``, ``uninstalled``: from :func:`select_measures`, the measures to compute
+        and the default measures without their dependency. ``metadata``: further entries of the
+        provenance, by name.
         """
         for m in measures:
             # Output measures are cheap, so an early call can check labels among the parameters.

@@ -104,7 +104,8 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
 
     The sum covers the intermediates of both representations and of the pair; shared memory counts
     once. The sum is a lower bound of the need of the measure: computing an intermediate may
-    temporarily take more. ``copied`` as in :func:`intermediates_used`.
+    temporarily take more. ``copied``: whether each array is copied into another precision or
+    layout.
     """
     total = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
     probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
@@ -183,8 +184,8 @@ class ProbeShapes(NamedTuple):
 
 
 def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
-    """Return the shapes of the intermediates of a measure on small arrays, with the same code path
-    as for shape (n, d); None if the measure raises an exception."""
+    """Return the shapes of the intermediates of a measure on small arrays, computed by the same
+    branches of the code as for the shape (n, d); None if the measure raises an exception."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
     is_large = n > MAX_STORED_SAMPLES, n * d >= MIN_LARGE_VALUES
     code_path = width, measure.takes_blocks(n), *is_large
@@ -262,8 +263,9 @@ def _array_shapes(
 ) -> dict[Any, tuple[ArrayShape, ...]]:
     """Return the shapes of the arrays in each intermediate, by key, in the order of computation.
 
-    ``owners`` maps the address and bytes of an array to the intermediate with this memory; the
-    function adds new arrays to ``owners``.
+    ``intermediates``: the values (arrays, tuples, or others) by cache key. ``owners``: maps
+    (address, bytes) of an array to the key of the first intermediate with this memory; the function
+    adds new arrays to ``owners``, in place.
     """
     shapes: dict[Any, tuple[ArrayShape, ...]] = {}
     for key, value in intermediates.items():

@@ -49,7 +49,7 @@ def _machine_memory(root: Path) -> Iterator[int]:
 
 def _cgroup_memories(root: Path) -> Iterator[int]:
     """Yield the remaining bytes of every control group above this process that has a limit, in
-    versions 1 and 2. ``root`` as in :func:`available_memory`."""
+    versions 1 and 2. ``root``: the folder with ``proc`` and ``sys``."""
     for line in _read_system_lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if controllers not in ("", "memory"):
@@ -114,7 +114,7 @@ def parse_bytes(memory: int | str) -> int:
 
 def memory_budget(memory: int | str, executor: object = None) -> int:
     """Return the bytes for the intermediates of a task. ``memory``: bytes, text such as "2GB", or
-    "half".
+    "half". ``executor``: None for computation in this process.
 
     A given number is the budget. For "half", all workers on this machine share half of the
     available memory; the memory of other machines is unknown, and the budget is 2 GB.

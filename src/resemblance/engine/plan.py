@@ -54,8 +54,8 @@ class PairBlock(NamedTuple):
         return any(part.any() for part in (*self.forward, *(self.backward or ())))
 
     def on(self, rows: Sequence[Representation], columns: Sequence[Representation]) -> PairBlock:
-        """Return a block with the same work for other representations, such as copies, in the same
-        order."""
+        """Return a block with the same work for other representations ``rows`` and ``columns``,
+        such as copies, in the same order as in this block."""
         first = tuple(rows)
         return self._replace(rows=first, columns=first if self.is_diagonal else tuple(columns))
 

@@ -115,8 +115,8 @@ def _score_pair(
 
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
-    """Raise ``ValueError`` for a diagnostic, a number by name, with a reserved name or an infinite
-    or NaN value."""
+    """Raise ``ValueError`` for a diagnostic with a reserved name, or an infinite or NaN value.
+    ``numbers``: the diagnostics by name."""
     reserved_names = {*RECORD_COLUMNS, CAVEAT_KEY} | ({CHANCE_KEY} if measure.chance else set())
     if clashes := sorted(numbers.keys() & reserved_names):
         problem = f"a diagnostic cannot be called {clashes[0]!r}"

@@ -67,8 +67,12 @@ def _run_on_workers(
     first: Sequence[PairBlock],
     file: str | Path | None,
 ) -> Generator[list[Any], None, None]:
-    """Yield results from workers, a list per call; a worker writes its results into ``file`` if
-    there is one."""
+    """Yield results from workers, a list per call; a worker writes its results into ``file``,
+    unless None.
+
+    ``streams``: the blocks per comparison. ``first``: blocks before all other blocks, without
+    shared intermediates. ``caller``: the function name in errors.
+    """
     checked, executor = set[Measure](), cast(Executor, options.executor)
     make_call = partial(_call_for_block, file=file)
     groups = (_check_picklable_blocks(blocks, executor, checked) for blocks in streams)
@@ -150,7 +154,7 @@ def compute_on_worker(
     """Return the results of a block; called in a worker.
 
     ``shared`` are the shared or plain representations of the block; the worker drops copies after
-    the block. If there is a file, every batch of scores is written to the file at once.
+    the block. If there is a ``file``, the worker writes every batch of scores to the file at once.
     """
     results: list[Any] = []
     with single_threaded(), ScoreFile(file) if file else nullcontext() as store:

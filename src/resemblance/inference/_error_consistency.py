@@ -154,7 +154,10 @@ def error_consistency(
 
 def _check_orders(outputs: Mapping[str, Any], **labels: Any) -> None:
     """Raise ``ValueError`` if ids or an index show that outputs and labels differ in samples or in
-    the order of samples. ``labels``: label vectors by the name of the parameter; None is ignored.
+    the order of samples.
+
+    ``outputs``: by name of the classifier, decisions (n,) or outputs (n, classes). ``labels``:
+    label vectors (n,) by the name of the parameter; None is ignored.
     """
     orders = {f"{role}=": sample_order(values, role) for role, values in labels.items()}
     for name, x in outputs.items():
@@ -166,8 +169,8 @@ def _check_orders(outputs: Mapping[str, Any], **labels: Any) -> None:
 
 
 def _class_vector(values: Any, role: str) -> np.ndarray:
-    """Return labels or decisions of any library as a NumPy array of classes, (n,). ``role``: the
-    name in errors.
+    """Return ``values``, labels or decisions (n,) in a list or an array of any library, as a NumPy
+    array of classes, (n,). ``role``: the name in errors.
 
     Raises ``ValueError`` for missing classes, and for classes of several types.
     """
@@ -220,8 +223,11 @@ def _consistency_of_pairs(
     seed: int,
 ) -> ErrorConsistency:
     """Return the error consistency of all pairs of columns of ``is_correct``, booleans (n,
-    classifiers). ``blocks``: (n,), the number of the block of every sample, drawn as wholes; None
-    for single samples."""
+    classifiers).
+
+    ``names``: of the classifiers. ``blocks``: (n,), the number of the block of every sample, drawn
+    as wholes; None for single samples.
+    """
     n, tail = len(is_correct), (1 - confidence_level) / 2
     patterns, pattern_of_sample = np.unique(is_correct, axis=0, return_inverse=True)
     counts = np.bincount(pattern_of_sample.ravel())

@@ -464,11 +464,12 @@ def _jackknife_values(
 
 
 def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
-    """Return ``models`` with every fitted model, a list of parts, replaced by a mapping of part
-    names to parts; and the name of the model of every part ("model/part").
+    """Return ``models`` with every fitted model, a list of parts, replaced by a mapping from part
+    names to parts; and a mapping from every part ("model/part") to the name of the model.
 
-    A list or tuple of representations, arrays or files is a fitted model. Models that are not a
-    mapping are returned unchanged, with {}. Raises ``ValueError`` for an empty list.
+    ``models``: a mapping by name, or pairs (name, model). The value of a fitted model is a list or
+    tuple of representations, arrays or files. Other ``models`` are returned unchanged, with {}.
+    Raises ``ValueError`` for an empty list of parts.
     """
     if not isinstance(models, Mapping) and not holds_named_arrays(models):
         return models, {}

@@ -241,8 +241,11 @@ def _window_starts(
     """Return the first bin of each window, and the mean time of the bins of each window,
     (windows,).
 
-    ``responses``: responses (trials, bins, units) first in a tuple, by subject; the other
-    parameters as in :func:`score_models_over_time`.
+    ``responses``: by subject, a tuple that begins with the responses (trials, bins, units).
+    ``subjects``: by name, the arrays or DataArrays as the user gave them. ``times``: the time of
+    every bin, (bins,), ascending; None for the times of the subjects. ``width``: bins per window.
+    ``step``: bins from a start to the next start; None for 1. Raises ``ValueError`` for different
+    numbers of bins, a window wider than all bins, and times that do not fit.
     """
     check_positive_integers("score_models_over_time", width=width, step=1 if step is None else step)
     counts = {name: int(X.shape[1]) for name, (X, _, _) in responses.items()}
@@ -295,8 +298,9 @@ def _common_times(subjects: Mapping[str, Any], bins: int) -> np.ndarray:
 
 
 def _coordinate_of_bins(X: Any, bins: int) -> np.ndarray | None:
-    """Return the coordinate of the time axis of a DataArray as floats, durations in seconds; None
-    without a coordinate "time" or "bin". ``bins``: the number of bins, for errors.
+    """Return the coordinate "time" or "bin" of the DataArray ``X`` as floats, (bins,), durations in
+    seconds; None without such a coordinate, and for other data. ``bins``: the number of bins, for
+    errors.
 
     Raises ``ValueError`` for a coordinate that is neither numbers nor durations.
     """
@@ -364,12 +368,13 @@ def _scores_at_times(
     executor: Executor | None,
     progress: Progress,
 ) -> tuple[list[ModelScores], tuple[Failure, ...]]:
-    """Return the scores at each time, of the subjects with scores at all times, and the reasons
-    for excluded subjects.
+    """Return the scores at each time, of the subjects with scores at all times, and the reasons for
+    excluded subjects.
 
-    ``window_at``: maps the position of a time to the subjects. ``centers``: the times. ``options``:
-    keywords of ``score_models``. If a subject fails at some time, the function leaves the subject
-    out and scores all times again.
+    ``models``: representations or fitted models by name. ``window_at``: maps the position of a time
+    to the subjects at this time, by name. ``centers``: the times, (times,). ``options``: keywords
+    of ``score_models``. If a subject fails at some time, the function leaves the subject out and
+    scores all times again.
     """
     failures: dict[str, Failure] = {}
     count = len(centers)

@@ -107,7 +107,8 @@ def _ranks_of_present_pairs(vector: np.ndarray) -> np.ndarray:
 
 
 def _compare_dissimilarity_vectors(a: np.ndarray, b: np.ndarray, compare: str) -> float:
-    """Return the comparison ``compare`` of two vectors (pairs,), a number.
+    """Return the comparison ``compare`` of two vectors of dissimilarities ``a`` and ``b``,
+    (pairs,), a number in [-1, 1].
 
     The result is 0 for a constant vector, and for ``compare="cosine"`` for a zero vector.
     """

@@ -83,10 +83,10 @@ def exact_pairs(
 
 
 def _split_by_dominance(run: InferenceRun, m: Measure, pairs: Sequence[IndexPair]) -> MomentChoice:
-    """Return ``pairs`` divided by dominance: ``profiles``, or ``dominated`` if one sample
-    dominates both sides.
+    """Return ``pairs`` in two groups: ``profiles``, or ``dominated`` if one sample dominates the
+    matrices of both sides.
 
-    Pairs in which a side has no profile are in ``without``; ``coarse`` stays empty.
+    Pairs in which a side has no moment profile are in ``without``; ``coarse`` stays empty.
     """
     choice, incomplete = MomentChoice(), list[IndexPair]()
     for pair in pairs:
@@ -140,8 +140,8 @@ def _exclude_from_exact(choice: MomentChoice, coarse: Sequence[IndexPair]) -> Mo
 def _profiled_representations(
     m: Measure, pairs: Sequence[IndexPair], side: MatrixSide
 ) -> list[IndexPair]:
-    """Return (i, i) for each representation i, in ascending order, that needs a profile of the
-    matrix of this side."""
+    """Return (i, i) for each representation i, in ascending order, whose ``side`` matrix ("left" or
+    "right") occurs in ``pairs``, (x, y) positions."""
     ends = {
         end
         for pair in pairs
@@ -152,7 +152,8 @@ def _profiled_representations(
 
 
 def _profile_side(m: Measure, side: MatrixSide) -> MatrixSide:
-    """Return ``side``, or "left" if both sides of the measure use the same matrix."""
+    """Return the side under which a profile is stored: ``side``, or "left" if both sides of the
+    measure use the same matrix."""
     return side if m.product and m.product.right else "left"
 
 

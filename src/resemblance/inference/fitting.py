@@ -165,8 +165,9 @@ class RsaModelFit:
         return weights
 
     def _weights_from_pairs(self, train: np.ndarray) -> list[np.ndarray]:
-        """Return :meth:`_weights`, fitted to the mean of the other subjects over their available
-        pairs of the stimuli ``train``."""
+        """Return, for each model, the weights of its parts for each subject, (subjects, parts),
+        fitted to the mean of the other subjects over the available pairs of the stimuli ``train``,
+        row indices."""
         vectors, start = self._pairs(train), self.count
         weights = [np.ones((self.count, size)) for size in self.sizes]
         for table, size in zip(weights, self.sizes):
@@ -408,7 +409,8 @@ def nonnegative_cosine_weights(
 
 
 def normalize_nonzero_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return new rows divided by their length; rows of zeros stay zeros."""
+    """Return new rows: ``vectors`` (rows, entries) divided by the lengths of the rows; rows of
+    zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
 

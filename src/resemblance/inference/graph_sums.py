@@ -205,8 +205,8 @@ class GraphSums:
         return np.array([combined(combination) for combination in terms])
 
     def squares(self, way: str) -> np.ndarray:
-        """Return the sums of squares of the rows (``way="out"``), or of the columns (``way="in"``),
-        shape (n,)."""
+        """Return the sums of squares of the rows (``way="out"``), or of the columns (``way="in"``)
+        of the matrix, shape (n,)."""
         return self._contract(((way,) * 2, ()))
 
     @cached_property

@@ -171,7 +171,7 @@ def _cells_without_interval(
     run: InferenceRun, m: Measure, comparison: Comparison, reason: str
 ) -> PartCells:
     """Return NaN for every pair on every subset of the samples, and ``reason`` for every pair with
-    a score."""
+    a score in ``comparison``."""
     layout = run.layout
     pairs = layout.with_values(m, comparison[m.spec])
     places = [place for pair in pairs for place in layout.cells(m, pair)]
@@ -240,8 +240,8 @@ def _scores_on_parts(
     comparison: Comparison,
     design: Design,
 ) -> Iterator[tuple[str, PartCells]]:
-    """Yield the specification and the scores on subsets of the samples, measure by measure;
-    ``kinds``: the resampling method of every measure."""
+    """Yield (specification, scores on subsets of the samples), measure by measure. ``kinds``: the
+    resampling method of every measure."""
     layout = run.layout
     for kind in dict.fromkeys(kinds.values()):
         chunks, measures = _part_chunks(kind, design), [m for m in kinds if kinds[m] == kind]
@@ -294,8 +294,12 @@ def _collect_part_cells(
     chunks: Mapping[str, Sequence[np.ndarray]],
     comparison: Comparison,
 ) -> PartCells:
-    """Return the stored scores of a measure on the subsets of ``chunks`` as a table, with reasons
-    for missing scores."""
+    """Return the stored scores of a measure on all subsets, (rows, columns, subsets), with reasons
+    for missing scores.
+
+    ``chunks``: lists of subsets (row indices) by the name of the stored result, from
+    :func:`_part_chunks`. Raises ``KeyError`` for a name without a stored result.
+    """
     layout, reasons = run.layout, list[Failure]()
     table = np.full((*layout.shape, sum(map(len, chunks.values()))), np.nan)
     for pair in layout.pairs(m):

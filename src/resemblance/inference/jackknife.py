@@ -95,7 +95,7 @@ def subsample_representation(
     ``x``.
 
     The reused intermediates are the check for finite values, and the nearest neighbours that are
-    among the rows. ``token``, unless "", replaces the fingerprint.
+    among the rows. ``token``, unless "", replaces the fingerprint as the identifier of the data.
     """
     ids = None if x.ids is None else [x.ids[i] for i in rows]
     part = replace_rows(x, take_rows(x.source, rows), ids)

@@ -327,7 +327,8 @@ def _pearson3_quantiles(skewness: float) -> np.ndarray:
 
 
 def class_pair_contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
-    """Return the contribution of each pair of classes to a score, shape (classes, classes).
+    """Return the contribution of each pair of classes to the score of ``x`` (n, d) and ``y`` (n,
+    e), shape (classes, classes).
 
     The score is proportional to <A, B> = sum over classes a, b of <A_ab, B_ab>, where A_ab has the
     entries between the samples of a (rows) and the samples of b (columns). So the sum of the

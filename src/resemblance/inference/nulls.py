@@ -88,8 +88,8 @@ def format_pvalue(p: float, method: str = "") -> str:
 
 
 def format_labeled_pvalue(p: float, method: str = "") -> str:
-    """Return a p-value as text with the letter p: "p = 0.03" or "p < 1e-4". ``method`` as in
-    :func:`format_pvalue`."""
+    """Return a p-value as text with the letter p: "p = 0.03" or "p < 1e-4". If ``method`` is exact
+    moments, 1e-4 also becomes "p < 1e-4"."""
     text = format_pvalue(p, method)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
@@ -101,8 +101,8 @@ def compute_null_cells(
     design: Design,
     exact: bool,
 ) -> dict[str, NullCells]:
-    """Compute the missing permuted values; return the null distributions of all pairs with a
-    score, by specification of the measure. ``exact``: whether exact moments may replace
+    """Compute the missing permuted values; return the null distributions of all pairs with a score
+    in ``comparison``, by specification of the measure. ``exact``: whether exact moments may replace
     permutations."""
     layout = run.layout
     pairs = {m: layout.with_values(m, comparison[m.spec]) for m in measures}

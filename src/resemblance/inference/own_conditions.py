@@ -25,10 +25,10 @@ NO_CEILING_FOR_PAIRS = (
 def align_to_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
     """Return the subjects by name, with missing conditions filled in as NaN dissimilarities.
 
-    A subject with fewer conditions than the models, or with rows of NaN, becomes a dissimilarity
-    matrix of all conditions; other subjects do not change. The function returns ``subjects``
-    unchanged if the measure does not allow missing pairs, or if the subjects are not a mapping of
-    arrays.
+    ``subjects``, ``models``: mappings from names to arrays or representations. A subject with fewer
+    conditions than the models, or with rows of NaN, becomes a dissimilarity matrix of all
+    conditions; other subjects do not change. The function returns ``subjects`` unchanged if the
+    measure does not allow missing pairs, or if the subjects are not a mapping of arrays.
     """
     options = {**measure.defaults, **dict(measure.parameters)}
     if not (
@@ -58,10 +58,13 @@ def _is_array(value: Any) -> bool:
 
 
 def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) -> Any:
-    """Return a subject ``value`` as a representation of dissimilarities with NaN for missing
-    conditions; ``ids``: all conditions; ``kind``: the dissimilarity. The value is unchanged if no
-    condition is missing, if fewer than two rows have numbers, or if the value is not an array of
-    NumPy."""
+    """Return the subject ``value``, an array (conditions, d), as a representation of
+    dissimilarities with NaN for missing conditions.
+
+    ``name``: of the subject. ``ids``: all conditions; None for rows of NaN as the only missing
+    conditions. ``kind``: the dissimilarity. The value is unchanged if no condition is missing, if
+    fewer than two rows have numbers, or if the value is not an array of NumPy.
+    """
     if not _is_array(value):
         return value
     x = as_representation(value, name)

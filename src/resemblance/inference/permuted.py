@@ -100,8 +100,8 @@ def _cache_memory_factor(measures: Iterable[Measure], run: InferenceRun, design:
     """Return the memory of a draw as a multiple of the memory of the intermediates without
     permutation: 1, 2 or 4.
 
-    In a square a draw permutes the intermediates of all representations, otherwise of one column.
-    Vectors of all pairs of samples are permuted as square matrices with twice the memory.
+    A square doubles the memory, because a draw permutes both sides. Vectors of all pairs of samples
+    double the memory, because a draw permutes square matrices; not in a time series.
     """
     n_moved = 2 if run.layout.is_square else 1
     n, widths = design.n, {r.shape[1] for r in run.layout.all}

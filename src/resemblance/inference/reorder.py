@@ -247,10 +247,11 @@ def permute_pair_vector(
 
 
 def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix (n, n), with zeros on the diagonal, of a vector of all pairs of
-    samples.
+    """Return the symmetric matrix (n, n), with zeros on the diagonal, of ``vector``, all pairs of
+    samples row by row above the diagonal, (n (n - 1) / 2,).
 
-    ``x`` caches the matrix like an intermediate. ``key``: the cache key of ``vector``.
+    ``x`` keeps the matrix in its cache. ``key``: the cache key of ``vector`` among the
+    intermediates of ``x``.
     """
     from scipy.spatial.distance import squareform
 
@@ -262,8 +263,8 @@ def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> 
 
 
 def _permute_sparse(value: Any, permutation: Permutation) -> Any:
-    """Return a sparse (n, n) array with permuted rows and columns; the new indices are sorted
-    without a sort."""
+    """Return ``value``, a sparse (n, n) array, with permuted rows and columns, a new array of the
+    same format; the new indices are sorted without a sort."""
     rows = permutation.rows
     return value.tocsc()[:, rows].tocsr()[rows].asformat(value.format)
 

@@ -57,10 +57,10 @@ class InferenceRun:
     def missing(
         self, requests: RequiredPairs, kind: type[JobResult], size: int = 0, **facts: str | int
     ) -> dict[Measure, list[IndexPair]]:
-        """Return the pairs of ``requests`` without a result of type ``kind`` with at least
-        ``size`` values, by measure; measures without such pairs are left out.
+        """Return the pairs of ``requests``, pairs by measure, without a result of type ``kind``
+        with at least ``size`` values, by measure; measures without such pairs are left out.
 
-        ``facts``: the fields of the result type ``kind``.
+        ``facts``: the fields of the result type ``kind`` other than pair, values and note.
         """
         missing = dict[Measure, list[IndexPair]]()
         for m, pairs in requests.items():
@@ -71,8 +71,9 @@ class InferenceRun:
         return missing
 
     def result(self, m: Measure, pair: IndexPair, kind: type[Result], **facts: str | int) -> Result:
-        """Return the stored result of type ``kind`` for a pair; ``facts`` as in
-        :meth:`missing`."""
+        """Return the stored result of type ``kind`` for a pair. ``facts``: the fields of the result
+        type ``kind`` other than pair, values and note. Raises ``KeyError`` for a pair without a
+        result."""
         result = self.results[self._key(m, pair, kind, **facts)]
         assert isinstance(result, kind)
         return result

@@ -110,8 +110,11 @@ def joint_scores(cosines: np.ndarray, squares: np.ndarray, score: str) -> np.nda
 
 
 def _nonnegative_weights(cosines: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    r"""Return the weights w >= 0 that minimise \|y - D w\|², in the shape of ``cosines``; arguments
-    as of :func:`joint_scores`."""
+    r"""Return the weights w >= 0 that minimise \|y - D w\|², in the shape of ``cosines``.
+
+    ``cosines``: D'y, (..., m), of a subject with m models; ``squares``: D'D, (..., m, m), between
+    the models. The dissimilarities y and the columns of D have length 1.
+    """
     from scipy.optimize import nnls
 
     triangles = np.linalg.cholesky(squares)
