@@ -212,7 +212,8 @@ def _depth_curve(
 
 
 def _farthest_coordinates(points: np.ndarray) -> np.ndarray:
-    """Return, for every column, the entry with the largest magnitude, with its sign."""
+    """Return, for every column of ``points`` (n, k), the entry with the largest magnitude, with its
+    sign, (k,)."""
     places = np.abs(points).argmax(axis=0)
     farthest: np.ndarray = points[places, np.arange(points.shape[1])]
     return farthest

@@ -416,7 +416,7 @@ class Comparison(MappingResult):
 
 
 def _parameterless_names(info: MeasureInfo) -> tuple[str, str]:
-    """Return the label, in lower case, and the name without parameters."""
+    """Return the label, in lower case, and the name of a measure, both without the parameters."""
     return info.label.lower(), info.spec.split("[")[0]
 
 

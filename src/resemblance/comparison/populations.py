@@ -73,9 +73,9 @@ class Clusters(BaseResult):
 
 
 def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int | None) -> Clusters:
-    """Return representations divided into ``k`` clusters by their differences (n, n), symmetric
-    with a zero diagonal. With ``k=None``, the number from 2 to 10 with the largest mean silhouette
-    counts.
+    """Return the representations ``names`` divided into ``k`` clusters by their differences (n, n),
+    symmetric with a zero diagonal. With ``k=None``, the number from 2 to 10 with the largest mean
+    silhouette counts.
 
     Raises ``ValueError`` for fewer than three representations or an impossible k, and
     :class:`UndefinedError` if all differences are 0.

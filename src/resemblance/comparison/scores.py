@@ -114,8 +114,8 @@ def score_batch(
 
 
 def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
-    """Yield the entries of score batches in larger batches: consecutive small batches of a measure
-    and version are joined."""
+    """Yield the entries of the score batches ``columns`` in larger batches: consecutive small
+    batches of a measure and version are joined."""
     for _, group in groupby(columns, key=lambda c: c[:2]):
         batch, size = list[ScoreBatch](), 0
         for column in group:
@@ -129,7 +129,7 @@ def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
 
 
 def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
-    """Return batches of the same measure and version joined into a single batch."""
+    """Return ``columns``, batches of the same measure and version, joined into a single batch."""
     if len(columns) == 1:
         return columns[0]
     starts = np.cumsum([0, *(c.size for c in columns)]).tolist()

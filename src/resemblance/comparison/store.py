@@ -202,8 +202,8 @@ class ScoreFile:
     def _insert(
         self, columns: Iterable[ScoreBatch], numbers: Iterable[int | None] = repeat(None)
     ) -> None:
-        """Write batches as new rows, or in place of the rows with ``numbers``, a row number or
-        None for each batch."""
+        """Write the batches ``columns`` as new rows, or in place of the rows with ``numbers``, a
+        row number or None for each batch."""
         parts = map(_row_from_batch, columns)
         rows = ((number, row_checksum(*row), *row) for row, number in zip(parts, numbers))
         places = ", ".join("?" * 9)
@@ -276,8 +276,8 @@ class ScoreFile:
                     yield self._result(number)
 
     def _read(self, data: set[str] | None) -> Iterator[ScoreBatch]:
-        """Yield the rows of scores, as batches, that contain any fingerprint in ``data``; all rows
-        for None."""
+        """Yield the stored batches that contain any fingerprint in ``data``, complete, with scores
+        of other data too; all batches for None."""
         query = "SELECT id, data FROM scores ORDER BY measure, id"
         # Fetch all rows now: an open statement, left by a caller that stops early, would lock the
         # file.

@@ -16,7 +16,8 @@ MAX_INSERTION_MOVES = 8  # moves per value; beyond, insertion sort within steps 
 
 @compile_on_first_call
 def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
-    """Return the ranks from 1 to n of fewer than 2^32 values from ``low`` to ``high``, low < high.
+    """Return the ranks from 1 to n of the values of ``vector``, fewer than 2^32 values from ``low``
+    to ``high``, low < high.
 
     Neighbours with a difference of at most ``rounding`` share their mean rank. Return no ranks,
     shape (0,), if too many values share a step: another algorithm is then faster.
@@ -40,11 +41,11 @@ def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: floa
 
 @compile_on_first_call
 def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
-    """Return one key per value, sorted by step, then by position, with three passes of a radix
-    sort, the lowest digit first.
+    """Return one key per value of ``vector``, sorted by step, then by position, with three passes
+    of a radix sort, the lowest digit first.
 
     Values are from ``low`` to ``low + reach``, divided into ``SORT_STEPS`` steps. The upper half of
-    a key is the step of the value, and the lower half is the position.
+    a key, 64 bits, is the step of the value, and the lower half is the position in ``vector``.
     """
     n = len(vector)
     keys = np.empty(n, np.uint64)
@@ -72,8 +73,11 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
 @compile_on_first_call
 def _insertion_sort_within_steps(vector: np.ndarray, keys: np.ndarray) -> bool:
     """Sort the keys of the same step by their values in ``vector``, in place, and return True;
-    return False, with some keys moved, if the sort needs too many moves. ``keys`` as of
-    :func:`radix_sort_keys`."""
+    return False, with some keys moved, if the sort needs too many moves.
+
+    ``keys``: from :func:`radix_sort_keys`, the step in the upper half and the position in
+    ``vector`` in the lower half.
+    """
     moves = MAX_INSERTION_MOVES * len(keys)
     for i in range(1, len(keys)):
         key, j = keys[i], i

@@ -12,8 +12,8 @@ from ..base.arrays import to_numpy
 
 
 def label_codes(caller: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, (n,): the position of each label among the sorted distinct
-    labels.
+    """Return the labels ``values``, a list or array of numbers or words, as integers from 0, (n,):
+    the position of each label among the sorted distinct labels.
 
     ``caller``, ``role``: the function and the parameter in errors. Raises ``ValueError`` unless
     there is one label for each of n samples, no label is missing, and all labels are numbers or all
@@ -63,8 +63,8 @@ def _is_unusable_label(value: Any) -> bool:
 
 
 def _label_array(values: Any) -> np.ndarray:
-    """Return labels as an array: a list of numbers as numbers, and other lists as objects, so
-    numbers and None in a list of words do not become words."""
+    """Return the labels ``values`` as an array: a list of numbers as numbers, and other lists as
+    objects, so numbers and None in a list of words do not become words."""
     if hasattr(values, "__dlpack__"):
         return to_numpy(values)
     if not isinstance(values, list | tuple):

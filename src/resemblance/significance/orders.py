@@ -153,8 +153,9 @@ class Design:
         return float(self.pvalues(np.array([observed]), np.asarray(drawn, float)[:, None])[0])
 
     def pvalues(self, observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """Return the p-values, as of :meth:`pvalue`, of ``observed`` values (tests,) among
-        ``drawn`` values (draws, tests), (tests,)."""
+        """Return the one-sided p-values of ``observed`` values (tests,) among the ``drawn`` values
+        (draws, tests), (tests,), each by the formula of :meth:`pvalue`; larger values are further
+        from the null hypothesis."""
         null_values = drawn[1:] if self.is_exhaustive else drawn
         n_draws = self.shifts or len(null_values)
         pvalues = np.minimum(1.0, (1 + count_at_least(observed, null_values)) / (1 + n_draws))

@@ -107,8 +107,8 @@ def stars(pvalue: float | None) -> str:
 
 
 def pvalue_of(observed: float, drawn: np.ndarray) -> float:
-    """Return the one-sided permutation p-value of a value: (1 + number of draws as large) / (1 +
-    number of draws).
+    """Return the one-sided permutation p-value of ``observed`` among the ``drawn`` values,
+    (draws,): (1 + number of draws as large) / (1 + number of draws).
 
     A permutation without a value (NaN) counts as at least as large.
     """
@@ -116,8 +116,8 @@ def pvalue_of(observed: float, drawn: np.ndarray) -> float:
 
 
 def permutation_pvalues(observed: Any, drawn: np.ndarray) -> Any:
-    """Return the p-values, as of :func:`pvalue_of`, of ``observed`` values (tests,) among
-    ``drawn`` values (draws, tests), (tests,)."""
+    """Return the one-sided p-values of ``observed`` values, a number or (tests,), among ``drawn``
+    values, (draws,) or (draws, tests): (1 + number of draws as large) / (1 + number of draws)."""
     return (1 + count_at_least(observed, drawn)) / (1 + len(drawn))
 
 
@@ -218,8 +218,9 @@ def attainable(
     """Return the smallest p-value that permuting n models can give: 1 / number of permutations, in
     (0, 1].
 
-    The arguments and the errors are the same as for :func:`exchanges`. With fewer than four seeds
-    ``within`` layers no p-value can be 0.05 or less.
+    ``crossed``: two seeds of every model. ``within``: the seed and the layer of every model.
+    ``nested``: the block of every model. The restrictions and the exceptions are those of
+    :func:`exchanges`. With fewer than four seeds ``within`` layers no p-value can be 0.05 or less.
     """
     _check_one_restriction("attainable", crossed, within, nested)
     if nested is not None:

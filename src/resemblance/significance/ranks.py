@@ -44,8 +44,12 @@ def _uses_compiled_ranks(vector: Array, compiled: int) -> bool:
 
 
 def _radix_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
-    """Return :func:`average_ranks` by a radix sort; no ranks, shape (0,), if the radix sort is not
-    faster, for values that are all equal, and for values that are not finite."""
+    """Return the ranks of the values of ``vector``, (n,), from 1, by a radix sort; values with at
+    most ``rounding`` between neighbours share their mean rank.
+
+    Return no ranks, shape (0,), if the radix sort is not faster, for values that are all equal, and
+    for values that are not finite.
+    """
     low, high = float(vector.min()), float(vector.max())
     if not 0 < high - low < math.inf:
         return np.empty(0)

@@ -158,8 +158,8 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
 def percentile_interval(
     resampled_values: Any, ends: tuple[float, float] = INTERVAL_95
 ) -> tuple[float, float]:
-    """Return the two quantiles ``ends``, by default of a 95 % interval, of the resampled values
-    that are not NaN; two NaN if all are NaN."""
+    """Return the interval (low, high): the two quantiles ``ends``, by default of a 95 % interval,
+    of the ``resampled_values`` that are not NaN; two NaN if all are NaN."""
     values = np.asarray(resampled_values, float)
     known_values = values[~np.isnan(values)]
     if not len(known_values):

@@ -91,11 +91,14 @@ def perturbation_coherence(
 def _shifts_from_controls(
     x: Representation, control: Representation, controls: str, k: int, neighbors: str, ridge: float
 ) -> tuple[np.ndarray, float]:
-    """Return the shift of every sample from its controls, shape (n, d), and a scale of the points;
-    parameters as in :func:`perturbation_coherence`.
+    """Return the shift of every sample of ``x`` (n, d) from its controls, shape (n, d), and a scale
+    of the points.
 
-    The shifts of whitened controls are in whitened units. The scale is the largest absolute entry
-    of the samples minus the mean of the controls.
+    ``control``: the controls (m, d). ``controls``: "mean" or "whitened" for shifts from the mean of
+    all controls, "neighbors" for shifts from the mean of the ``k`` controls nearest by
+    ``neighbors``, "cosine" or "euclidean". ``ridge``: added to the covariance before whitening. The
+    shifts of whitened controls are in whitened units. The scale is the largest absolute entry of
+    the samples minus the mean of the controls.
     """
     points, baseline = double_precision_rows(x), double_precision_rows(control)
     offset = baseline.mean(axis=0)
@@ -159,10 +162,10 @@ def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndar
 
 
 def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
-    """Return, for every point, the mean of the k controls in ``baseline``, (m, d), that are
-    nearest to the point, shape (n, d); of all controls if there are fewer.
+    """Return, for every row of ``points`` (n, d), the mean of the k controls in ``baseline``, (m,
+    d), that are nearest to the row, shape (n, d); of all controls if there are fewer.
 
-    ``kind``: "cosine" or "euclidean". Distances are computed in blocks of rows.
+    ``kind`` of distance: "cosine" or "euclidean". Distances are computed in blocks of rows.
     """
     from scipy.spatial.distance import cdist
 
@@ -234,7 +237,8 @@ def perturbation_magnitude(
 
 
 def _standard_deviations(points: np.ndarray) -> np.ndarray:
-    """Return the standard deviation of every feature, (d,), with divisor n - 1."""
+    """Return the standard deviation of every feature of ``points`` (n, d), (d,), with divisor n -
+    1."""
     return euclidean_norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
 
 

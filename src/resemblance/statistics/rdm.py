@@ -114,8 +114,8 @@ def cosine_distances(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def center_and_scale_rows(points: np.ndarray) -> np.ndarray:
-    """Return new rows minus the mean row, divided by the largest magnitude unless all entries are
-    0.
+    """Return new rows: ``points`` (n, d) minus the mean row, divided by the largest magnitude
+    unless all entries are 0.
 
     A column that varies only by rounding becomes 0, as the means of equal rows do.
     """
@@ -158,7 +158,8 @@ def mean_rdm_agreement(
 
 
 def rdm_correlation(a: np.ndarray, b: np.ndarray, compare: RdmCorrelation) -> float:
-    """Return the Pearson or Spearman correlation of two vectors of dissimilarities.
+    """Return the Pearson or Spearman correlation, as ``compare`` says, of two vectors of
+    dissimilarities ``a`` and ``b``, (pairs,).
 
     Raises :class:`UndefinedError` for a vector with entries that are equal up to rounding.
     """

@@ -48,8 +48,8 @@ def class_members(
 
 
 def class_mean_rows(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
-    """Return the mean row of every class, shape (classes, d). ``groups``: the row numbers of every
-    class."""
+    """Return the mean row of every class, shape (classes, d), of ``points`` (n, d). ``groups``: the
+    row numbers of every class."""
     return np.stack([points[rows_].mean(axis=0) for rows_ in groups])
 
 
@@ -309,9 +309,10 @@ def lda_stability(
 
 
 def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
-    """Return the unit vector of Fisher's discriminant from the first to the second class, (d,).
-    ``groups``: the row numbers of the two classes. ``ridge``: in units of the mean variance. Raises
-    ``UndefinedError`` if the classes coincide, or nothing varies within the classes."""
+    """Return the unit vector of Fisher's discriminant from the first to the second class, (d,), of
+    ``points`` (n, d). ``groups``: the row numbers of the two classes. ``ridge``: in units of the
+    mean variance. Raises ``UndefinedError`` if the classes coincide, or nothing varies within the
+    classes."""
     zero, one = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
     covariance = within.T @ within / len(within)

@@ -23,8 +23,9 @@ def compare_pairs(
     """Compare the two layers of each pair; return a comparison of all rows with all columns, in
     which the scores of other pairs are missing with a reason.
 
-    ``by_pair``: for each pair of names, the representations of both layers by name. ``provenance``:
-    further entries of the provenance.
+    ``by_pair``: for each pair of names (row, column), the representations of both layers by name.
+    ``measures``: the argument of :func:`resemblance.compare`. ``provenance``: further entries of
+    the provenance, by name.
     """
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}

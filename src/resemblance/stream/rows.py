@@ -85,7 +85,8 @@ def read_batch_layers(
 
 
 def _as_batch_layer(data: Any, name: str) -> Representation:
-    """Return an array or a representation as a new representation called ``name``.
+    """Return ``data``, an array (rows, features) of any library or a representation, as a new
+    representation called ``name``.
 
     Raises ``ValueError`` for a representation whose rows are not samples.
     """
@@ -156,7 +157,8 @@ def layer_facts(r: Representation, number: int) -> LayerFacts:
 
 
 def sum_location(source: Array) -> Array:
-    """Return an empty float64 array with the library and the device of the sums of a stream.
+    """Return an empty float64 array with the library and the device of the sums of a stream of
+    arrays such as ``source``.
 
     PyTorch tensors on a device with float64 keep their sums on the device. All other arrays have
     sums in NumPy.
@@ -190,9 +192,9 @@ class PendingRows:
         self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
-        """Append rows (n, d) of each layer to the buffer. Whenever the buffer is full, call
-        ``add`` with the buffered rows of each layer, and empty the buffer; ``add`` must not keep
-        the arrays."""
+        """Append ``sources``, rows (n, d) of each layer, to the buffer. Whenever the buffer is
+        full, call ``add`` with the buffered rows of each layer, and empty the buffer; ``add`` must
+        not keep the arrays."""
         arrays = [source if is_torch(self.place) else to_numpy(source) for source in sources]
         start, n, count = 0, arrays[0].shape[0], self._arrays[0].shape[0]
         while start < n:

@@ -46,8 +46,8 @@ class SurrogateIntermediates:
     intermediates: Mapping[str | tuple[str, str], Any]
 
     def __call__(self, key: Any, compute: Callable[[Representation], Any]) -> Any:
-        """Return an intermediate by its key (function, parameters), or None if the surrogate points
-        give the right value."""
+        """Return the intermediate with the cache key ``key`` = (function, parameters); None if the
+        surrogate points give the right value. ``compute`` is not used."""
         function, parameters = key
         name = SURROGATE_NAMES.get(function, "")
         kernel = dict(parameters).get("kernel")

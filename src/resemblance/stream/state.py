@@ -39,7 +39,8 @@ class StreamState:
         self._rows = PendingRows(widths, rows_per_addition(widths, method), location)
 
     def take(self, sources: Sequence[Array]) -> None:
-        """Add rows (n, d) of every layer to the sums, or buffer the rows."""
+        """Add rows (n, d) of every layer, ``sources`` in the order of the layers, to the sums, or
+        buffer the rows."""
         self._rows.take(sources, self._add)
         self.n += sources[0].shape[0]
 

@@ -265,7 +265,8 @@ class Stream:
     # ------------------------------------------------------------------------------------- checking
 
     def _begun(self, facts: Mapping[str, LayerFacts], location: Array) -> StreamState:
-        """Return the state. On the first call, create the state for these layers.
+        """Return the state of the stream. On the first call, create the state for the layers of
+        ``facts``, the facts about each layer by name.
 
         ``location``: an empty array with the library and the device of the sums.
         """
@@ -281,9 +282,11 @@ class Stream:
         }
 
     def _positions(self, names: Sequence[str]) -> list[LayerPair]:
-        """Return the pairs of layers with stored products, as positions (i, j) with i <= j.
+        """Return the pairs of layers with stored products, as positions (i, j) in ``names``, the
+        layers, with i <= j.
 
-        Every layer forms a pair with itself, too.
+        Every layer forms a pair with itself, too. Raises ``ValueError`` if a pair names an unknown
+        layer.
         """
         if self.pairs is None:
             return list(combinations_with_replacement(range(len(names)), 2))

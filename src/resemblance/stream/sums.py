@@ -242,7 +242,7 @@ def _shift_from_first_rows(rows: Array) -> np.ndarray:
 
 
 def _augmented_rows(rows: Array, shift: Array) -> Array:
-    """Return (1, x - shift, |x - shift|²) for every row x, (n, d + 2)."""
+    """Return (1, x - shift, |x - shift|²) for every row x of ``rows`` (n, d), shape (n, d + 2)."""
     xp, points = namespace(rows), rows - shift
     ones = xp.ones((rows.shape[0], 1), dtype=points.dtype, device=device(points))
     return xp.concat([ones, points, xp.sum(points**2, axis=1, keepdims=True)], axis=1)
