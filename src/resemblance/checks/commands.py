@@ -179,8 +179,12 @@ class CommandTrial:
         columns: int = TERMINAL_COLUMNS,
     ) -> CommandRun:
         """Run the command line ``words`` in the current folder; return the exit code and the
-        output. ``interrupted_at`` and ``is_terminal``: as in :class:`InterruptibleText`.
-        ``columns``: the width of the terminal."""
+        output.
+
+        ``interrupted_at``: the number of the write, from 1, that raises ``KeyboardInterrupt``; 0
+        for none. ``is_terminal``: whether standard output poses as a terminal. ``columns``: the
+        width of the terminal.
+        """
         count = [0]
         out = InterruptibleText(count, interrupted_at, is_terminal)
         err = InterruptibleText(count, interrupted_at, False)

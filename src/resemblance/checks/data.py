@@ -70,7 +70,7 @@ def random_classifier(classes: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_layer(x: np.ndarray) -> np.ndarray:
-    """Return five units (n, 5) of a layer with fixed random weights."""
+    """Return five units (n, 5) of a layer with fixed random weights, applied to ``x`` (n, d)."""
     return np.tanh(x @ generator(0, "encoder").standard_normal((x.shape[1], 5)))
 
 
@@ -119,7 +119,7 @@ def with_repeats(entry: Any, x: Any) -> Any:
 
 
 def softmax_rows(x: np.ndarray) -> np.ndarray:
-    """Return the softmax of every row."""
+    """Return the softmax of every row of ``x`` (n, classes): new rows of probabilities."""
     powers = np.exp(x - x.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 

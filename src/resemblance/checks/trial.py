@@ -138,8 +138,8 @@ class CheckContext(NamedTuple):
         return softmax_rows(x) if self.takes_probabilities else x
 
     def value(self, *inputs: Any) -> float:
-        """Return the value of the function for ``inputs``, as in :meth:`inputs`, without a check of
-        the range.
+        """Return the value of the function for ``inputs``, the arrays and further arguments of a
+        call, without a check of the range.
 
         Labels of another length than the inputs are replaced. The function gets copies of the
         inputs. Numerical warnings are errors.
@@ -152,8 +152,8 @@ class CheckContext(NamedTuple):
             )
 
     def value_or_nan(self, *inputs: Any) -> float:
-        """Return the value of the function for ``inputs``, or NaN if the function raises
-        ``ValueError``."""
+        """Return the value of the function for ``inputs``, the arrays and further arguments of a
+        call, or NaN if the function raises ``ValueError``."""
         try:
             return self.value(*inputs)
         except ValueError:
@@ -295,8 +295,8 @@ def warnings_as_errors() -> Iterator[None]:
 
 
 def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
-    """Return the outcome of calling a measure or statistic with ``inputs``, as in
-    :meth:`CheckContext.inputs`.
+    """Return the outcome of calling a measure or statistic with ``inputs``: X and Y for a measure,
+    X and the further inputs for a statistic.
 
     The wrapped function is called directly: ``evaluate`` would raise for NaN, infinity, and values
     outside the claimed range, and here these are faults.
@@ -324,9 +324,10 @@ def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
 
 
 def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
-    """Return what the function of a measure or statistic returns, after a check of the inputs.
-    ``extra_inputs``: Y for a measure; the further inputs for a statistic. For a measure that reads
-    repeats, the rows of arrays get the ids of :func:`stimuli`."""
+    """Return the value that the function of a measure or statistic returns for the representation
+    or array ``x``, after a check of the inputs. ``extra_inputs``: Y for a measure; the further
+    inputs for a statistic. For a measure that reads repeats, the rows of arrays get the ids of
+    :func:`stimuli`."""
     a, parameters = as_argument(with_repeats(entry, x), "X"), dict(entry.parameters)
     if isinstance(entry, Statistic):
         data = entry.prepare(a, *extra_inputs)

@@ -114,7 +114,12 @@ class Measure(DeclaredFunction):
         self._settle(list(signature.parameters.values())[2:], __signature__=signature)
 
     def __call__(self, X: Any, Y: Any, *positional: Any, **parameters: Any) -> Any:
-        """Return the value of the measure for two representations of the same samples."""
+        """Return the value of the measure for two representations ``X`` and ``Y``, or arrays (n, d)
+        and (n, e), of the same samples.
+
+        ``parameters``: values for this call, by name. Warns of caveats. Raises ``TypeError`` for
+        parameters by position.
+        """
         if positional:
             call = f"{self.name}(X, Y, {next(iter(self.defaults), 'parameter')}=...)"
             raise TypeError(
@@ -319,8 +324,12 @@ class Measure(DeclaredFunction):
             check_digits(r)
 
     def in_order_of(self, x: Representation, y: Representation) -> Representation:
-        """Return y with the columns in the order of x, if the measure depends on the order of
-        columns; raise errors as :meth:`check_pair` does."""
+        """Return y with the columns in the order of x if the measure depends on the order of
+        columns; otherwise y unchanged.
+
+        Raises ``UndefinedError`` for column names that do not match, and ``ValueError`` for partly
+        equal names if the order does not count.
+        """
         if x.features is y.features:
             return y
         if "permutation" in self.invariant_to:

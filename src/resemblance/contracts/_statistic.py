@@ -85,23 +85,26 @@ class Statistic(DeclaredFunction):
             )
 
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
-        """Return the value of the statistic for a representation."""
+        """Return the value of the statistic for the representation, or array (n, d), ``X``.
+        ``data``: the further inputs, in the order of ``needs``."""
         statistic, inputs = self.with_data(parameters)
         x = as_argument(X, "X")
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
 
     def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
-        """Split keyword arguments into parameters and data: return the statistic with the
-        parameters fixed, and the arguments in ``needs``."""
+        """Split the keyword arguments ``named`` into parameters and data: return the statistic with
+        the parameters fixed, and the arguments in ``needs``, by name."""
         inputs = {name: named[name] for name in self.needs if name in named}
         parameters = {name: value for name, value in named.items() if name not in inputs}
         return self.with_parameters(**parameters) if parameters else self, inputs
 
     def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
-        """Check the arguments in ``needs`` and return the arguments in order.
+        """Return the arguments in ``needs``, checked, in the order of ``needs``.
 
-        Labels become integers from 0; arrays become representations.
+        ``data``: the first arguments in ``needs`` by position; ``named``: the others by name.
+        Labels become integers from 0; arrays become representations. Raises ``ValueError`` for a
+        missing argument or one too many.
         """
         inputs = dict(zip(self.needs, data)) | named
         for name in set(self.needs[: len(data)]) & set(named):
@@ -196,8 +199,8 @@ def statistic(
 
 
 def class_indices(caller: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, (n,): the position of each label among the sorted distinct
-    labels.
+    """Return the labels ``values``, a list, array or Series, as integers from 0, (n,): the position
+    of each label among the sorted distinct labels.
 
     ``x``: the samples of the labels. ``caller``, ``role``: the function and the parameter in
     errors. Raises ``ValueError`` unless every sample has a label and the labels are all numbers or

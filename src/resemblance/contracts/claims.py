@@ -348,7 +348,10 @@ def format_specification(
     name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]
 ) -> str:
     """Return the specification: ``name`` with every parameter that is not at the default,
-    ``name[a=1,b=2]``, or the name alone. ``parameters``: the given values."""
+    ``name[a=1,b=2]``, or the name alone.
+
+    ``parameters``: the given values, pairs (name, value). ``defaults``: values by name.
+    """
     settings = [
         f"{k}={short_repr(v)}" for k, v in parameters if k not in defaults or defaults[k] != v
     ]
@@ -524,7 +527,7 @@ class Product(NamedTuple):
 
     def square(self, x: Representation, matrix: np.ndarray | PairMatrix) -> float:
         """Return the argument of ``value`` for a representation: the squared norm <A, A> of the
-        given matrix, or the scale if the claim has ``scale``."""
+        given ``matrix`` A, (n, n), or the scale if the claim has ``scale``."""
         if self.scale:
             return float(bind_known(self.scale, self.parameters)(x))
         return matrix.square if isinstance(matrix, PairMatrix) else float(np.vdot(matrix, matrix))
@@ -536,8 +539,8 @@ class Product(NamedTuple):
         return self.value(expected_inner(a, b), self.square(x, a), self.square(y, b))
 
     def in_blocks(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
-        """Return the values of all pairs in one pass over blocks of the matrices, without storing
-        an n x n matrix.
+        """Return the values of all pairs of ``xs`` (rows) and ``ys`` (columns) in one pass over
+        blocks of the matrices, without storing an n x n matrix.
 
         O(n^2 d) time for each representation and O(n^2) for each pair, O(n d) memory.
         """

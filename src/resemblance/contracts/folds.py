@@ -157,12 +157,13 @@ def consecutive_folds(
 def check_folds(
     caller: str, held_out: Any, x: Representation | None = None, labels: Any = None
 ) -> Folds | None:
-    """Return folds as a number, or as pairs (train, test) of tuples of rows; None for None.
+    """Return the folds ``held_out``, a number from 2, a splitter of scikit-learn, or pairs (train,
+    test) of row numbers, as a number or as pairs of tuples of rows; None for None.
 
-    ``x``, a representation of the samples, is needed for a splitter of scikit-learn, and for the
-    check of the rows. With ``labels``, by default repeated ids of x, a number of folds becomes
-    tuples of rows, with equal labels in one fold. Raises ``ValueError`` for anything else than a
-    number from 2, a splitter, or pairs of rows.
+    ``x``, a representation of the samples, is needed for a splitter, and for the check of the rows.
+    With ``labels``, by default repeated ids of x, a number of folds becomes tuples of rows, with
+    equal labels in one fold. ``caller``: the function in errors. Raises ``ValueError`` for anything
+    else.
     """
     if held_out is None:
         return None
@@ -274,7 +275,7 @@ def _mean(points: np.ndarray) -> np.ndarray:
 
 
 def _power_of_two(points: np.ndarray) -> float:
-    """Return the largest power of two up to the largest magnitude of an entry; 1 if all entries are
-    zero."""
+    """Return the largest power of two up to the largest magnitude of an entry of ``points``; 1 if
+    all entries are zero."""
     largest = np.abs(points).max(initial=0.0)
     return float(np.ldexp(1.0, np.frexp(largest)[1] - 1)) if largest else 1.0

@@ -118,7 +118,7 @@ def hash_values(array: np.ndarray, path: Path | None = None) -> bytes:
 
 
 def file_version(path: str | Path) -> tuple[int, int] | None:
-    """Return the size and the time of modification of a file; None for a removed file."""
+    """Return (size in bytes, time of modification) of a file; None for a removed file."""
     try:
         state = os.stat(path)
     except OSError:
@@ -127,15 +127,15 @@ def file_version(path: str | Path) -> tuple[int, int] | None:
 
 
 def sample_bytes(array: Any) -> bytes:
-    """Return the bytes of about 64 values of a matrix of any library, from rows and columns at even
-    distances."""
+    """Return the bytes of about 64 values of ``array``, a matrix of any library, from rows and
+    columns at even distances."""
     rows, columns = (slice(None, None, -(-size // SAMPLED_ROWS) or 1) for size in array.shape)
     return to_numpy(array[rows, columns]).tobytes()
 
 
 def map_version(array: np.ndarray, path: Path) -> tuple[int, int, bytes] | None:
-    """Return the version of the file of a memory map, with a sample of the values; None for a
-    removed file.
+    """Return (size, time of modification, bytes of a sample of the values) of the file ``path`` of
+    the memory map ``array``; None for a removed file.
 
     The sample shows that another memory map of the file has replaced the values. The time of
     modification does not show this: the system records the first write to a page of a memory map,
@@ -146,7 +146,8 @@ def map_version(array: np.ndarray, path: Path) -> tuple[int, int, bytes] | None:
 
 
 def content_version(source: Any) -> Hashable:
-    """Return a value that changes with the values of an array; None if no change can be noticed.
+    """Return a value that changes with the values of ``source``, an array of any library; None if
+    no change can be noticed.
 
     For a read-only memory map the value is :func:`map_version`. A tensor on an accelerator counts
     as changed when PyTorch has advanced the version counter of the tensor; writes through

@@ -21,11 +21,11 @@ CALLS = {"abs": "abs(x.array)", "float": "float(x.array[i, j])", "contains": "y 
 
 
 def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
-    """Return values as a NumPy array: a read-only view if possible, a writable copy if ``copy`` is
-    True.
+    """Return the values of ``array``, of any library, as a NumPy array: a read-only view if
+    possible, a writable copy if ``copy`` is True.
 
-    ``dtype``: None for the dtype of the values. ``copy``: as in ``numpy.asarray``: False raises
-    ``ValueError`` if a copy would be necessary.
+    ``dtype``: None for the dtype of the values. ``copy``: None copies if necessary; False raises
+    ``ValueError`` if another dtype would need a copy.
     """
     values = to_numpy(detach(array))
     if copy:

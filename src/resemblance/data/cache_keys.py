@@ -31,9 +31,9 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
 
 
 def make_contiguous(value: Any) -> Any:
-    """Return an intermediate with contiguous arrays, as after pickling, because sums over another
-    memory layout can differ in the last digits. Arrays are copied only if necessary, also inside
-    tuples; other values are returned unchanged."""
+    """Return ``value``, an array, a tuple or any other object, with contiguous arrays, as after
+    pickling, because sums over another memory layout can differ in the last digits. Arrays are
+    copied only if necessary, also inside tuples; other values are returned unchanged."""
     if isinstance(value, np.ndarray):
         return value if value.flags.forc else np.ascontiguousarray(value)
     if isinstance(value, tuple):

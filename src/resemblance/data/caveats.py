@@ -132,19 +132,24 @@ def single_pair_caveats(
 
 
 def copied_sample_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return the caveats of :func:`data_caveats` about duplicate samples."""
+    """Return at most one sentence, in a tuple: the number of duplicate samples of
+    ``representations``, on all sides or on one side; () for none."""
     return tuple(_copy_caveats(representations, None))
 
 
 def square_and_copy_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return the caveats of :func:`data_caveats` about duplicate samples and about matrices between
-    the samples."""
+    """Return sentences on duplicate samples, on dissimilarity matrices, and on similarity matrices
+    among ``representations``; () for none."""
     return (*_copy_caveats(representations, None), *_square_matrix_caveats(representations))
 
 
 def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tuple[str, ...]:
-    """Return the caveats of :func:`data_caveats` about features, from the shares of the variance of
-    the features, (d,), of each representation. ``names``: the representations."""
+    """Return at most one sentence, in a tuple: each feature with half of the variance (among few
+    features 90 %), by representation; () for none.
+
+    ``names``: the representations. ``shares``: for each representation the share of the variance in
+    every feature, (d,).
+    """
     return tuple(
         _half_variance_caveats(
             names, shares, "feature", [map(str, range(len(values))) for values in shares]
@@ -268,7 +273,7 @@ def duplicate_labels(X: object) -> np.ndarray:
     ``X``: an array or representation, (n, d). The labels, integers (n,), count from 0 in the order
     of first occurrence; samples with equal values have the same label, and -0 equals 0.
 
-    Raises ``ValueError`` as :func:`as_representation` does.
+    Raises ``ValueError`` for data that are not an array (n, d) of real numbers.
     """
     source = _numpy_array(as_representation(X))
     numbers = dict[bytes, int]()
@@ -352,8 +357,8 @@ def _copy_caveats(
 
 
 def _may_have_equal_rows(source: np.ndarray) -> bool:
-    """Return whether at least one row in 20 may be a duplicate, judged by three columns: rows with
-    different values in a column are different."""
+    """Return whether at least one row of ``source`` (n, d) in 20 may be a duplicate, judged by
+    three columns: rows with different values in a column are different."""
     n, d = source.shape
     for column in (0, d // 2, d - 1):
         values = source[:, column].copy()
@@ -453,7 +458,8 @@ def _asymmetry_tolerance(matrix: np.ndarray) -> float:
 
 
 def _has_zero_diagonal(matrix: np.ndarray) -> bool:
-    """Return whether the diagonal is zero up to rounding, as in a dissimilarity matrix.
+    """Return whether the diagonal of ``matrix`` (n, n) is zero up to rounding, which suggests a
+    dissimilarity matrix.
 
     Every magnitude on the diagonal is at most ``ZERO_DIAGONAL_TOLERANCE`` times the largest
     magnitude in the matrix. True for a matrix of zeros.
@@ -463,9 +469,9 @@ def _has_zero_diagonal(matrix: np.ndarray) -> bool:
 
 
 def _is_similarity_matrix(matrix: np.ndarray) -> bool:
-    """Return whether every entry satisfies the Cauchy-Schwarz bound of inner products, given the
-    diagonal, up to rounding; False for a diagonal that is zero (:func:`_has_zero_diagonal`), or for
-    a negative entry of the diagonal."""
+    """Return whether every entry of ``matrix`` (n, n) satisfies the Cauchy-Schwarz bound of inner
+    products, given the diagonal, up to rounding; False for a diagonal that is zero
+    (:func:`_has_zero_diagonal`), or for a negative entry of the diagonal."""
     diagonal = np.diagonal(matrix).astype(float)
     if (diagonal < 0).any() or _has_zero_diagonal(matrix):
         return False
@@ -545,7 +551,8 @@ def _half_variance_caveats(
 def _dominance_caveats(
     representations: Sequence[Representation], shares: Sequence[VarianceShares]
 ) -> tuple[list[str], list[str]]:
-    """Return the caveats about features, and about samples, with half of the variance."""
+    """Return two lists of at most one sentence: the features, and the samples, with half of the
+    variance. ``shares``: of each representation."""
     names = [r.name or "the array" for r in representations]
     positions = [map(str, range(r.shape[0])) for r in representations]
     features = [map(_feature_name, [r] * r.shape[1], range(r.shape[1])) for r in representations]

@@ -48,10 +48,11 @@ def _dimension_labels(data: Any) -> tuple[Hashable, ...]:
 
 
 def dataarray_coordinate_ids(data: Any) -> tuple[Hashable, ...]:
-    """Return the row ids of a DataArray without an index on the first dimension, from a coordinate.
+    """Return the row ids of the DataArray ``data`` without an index on the first dimension, from a
+    coordinate; () without such a coordinate.
 
     The coordinate is called ``<dimension>_id``, or is the only coordinate with a usual name of ids,
-    or the only coordinate without duplicates; without such a coordinate the result is empty.
+    or the only coordinate without duplicates.
     """
     dimension = data.dims[0] if data.dims else None
     coordinates = {str(k): c.values for k, c in data.coords.items() if c.dims == (dimension,)}

@@ -59,11 +59,12 @@ def is_column(data: Any) -> bool:
 
 
 def select_features(data: Any, title: str, column: str | None, ids: Any) -> TableSelection:
-    """Return the vectors or the features of a table, and the sample ids from a column.
+    """Return the vectors or the features of the table ``data``, and the sample ids from a column.
 
-    ``column`` : the column of vectors; by default the only column of vectors; a table without a
-    column of vectors has a feature per column. ``ids``: the name of the column with sample ids;
-    None selects a column of words or numbers with a usual name, such as ``id`` or ``filename``.
+    ``title``: the table in errors. ``column``: the column of vectors; by default the only column of
+    vectors; a table without a column of vectors has a feature per column. ``ids``: the name of the
+    column with sample ids; None selects a column of words or numbers with a usual name, such as
+    ``id`` or ``filename``.
 
     Raises ``ValueError``, with a remedy, if you must choose ``column``, if the table does not have
     the named column, and if vectors are missing or differ in length. Warns about omitted columns.
@@ -146,8 +147,8 @@ def _text_vectors_remedy(column: TableColumn) -> str:
 
 
 def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
-    """Return a remedy for the column ``name`` of neither numbers nor words, from the first cells of
-    the column; "" if no remedy fits."""
+    """Return a remedy, as text, for the column ``name`` of neither numbers nor words, from
+    ``cells``, the first cells of the column; "" if no remedy fits. ``data``: the table."""
     if not cells:
         return f"{name!r} has no values; leave out the column, {_drop_columns_code(data, [name])}"
     if all(isinstance(cell, complex) for cell in cells):
@@ -173,8 +174,9 @@ def _drop_columns_code(data: Any, names: Sequence[Any]) -> str:
 
 
 def drop_columns_remedy(data: Any, names: Sequence[Any], *, have_ids: bool = True) -> str:
-    """Return the code, as text, to drop columns of a table, given by name; with ``have_ids`` also
-    the code to use the first column as sample ids. The code calls the table X."""
+    """Return advice with code, as text, to drop the columns ``names`` of the table ``data``; with
+    ``have_ids`` also to use the first of these columns as sample ids. The code calls the table
+    X."""
     code = f"leave out columns without features, {_drop_columns_code(data, names)}"
     if not have_ids:
         return code
@@ -186,7 +188,8 @@ def drop_columns_remedy(data: Any, names: Sequence[Any], *, have_ids: bool = Tru
 
 def _cast_to_float_code(data: Any, columns: Sequence[TableColumn]) -> str:
     """Return the code, as text, to convert columns of numbers, stored as text or objects, to float.
-    The code calls the table X."""
+    The code calls the table X. ``data``: the table, which decides between pandas, polars and
+    pyarrow."""
     pairs = ", ".join(f"{c.name!r}: float" for c in columns)
     if hasattr(data, "iloc"):
         return f"X.astype({{{pairs}}})"
@@ -203,7 +206,7 @@ def _one_hot_code(data: Any) -> str:
 
 
 def table_columns(data: Any) -> list[TableColumn]:
-    """Return the columns of a table with the kind of values."""
+    """Return the columns of ``data``, a pandas or polars DataFrame, with the kind of values."""
     if hasattr(data, "iloc"):
         columns = [(name, data.iloc[:, index]) for index, name in enumerate(data.columns)]
     else:
@@ -306,8 +309,8 @@ def _find_column(columns: Sequence[TableColumn], name: str, title: str) -> Table
 
 
 def _has_named_index(frame: Any) -> bool:
-    """Return whether the index of a pandas DataFrame contains sample names, not only row
-    numbers."""
+    """Return whether the index of ``frame``, a pandas DataFrame, contains sample names, not only
+    row numbers; False for another table."""
     if not hasattr(frame, "iloc"):
         return False
     index = frame.index
@@ -331,8 +334,8 @@ def _ids_from_column(column: TableColumn, title: str, data: Any) -> tuple[Hashab
 def _warn_unused_columns(
     title: str, vector_column: TableColumn, other_columns: Sequence[TableColumn]
 ) -> None:
-    """Warn about columns omitted beside the vectors; raise ``ValueError`` if omitted columns may be
-    features. ``title``: the table in messages."""
+    """Warn about ``other_columns``, omitted beside the column of vectors; raise ``ValueError`` if
+    omitted columns may be features. ``title``: the table in messages."""
     features = [
         c
         for c in other_columns

@@ -224,8 +224,8 @@ def check_array_shape(title: str, array: Array, order: SampleOrder, features: Fe
 
 
 def stimulus_of_each_row(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
-    """Return the stimulus of each row if stimuli repeat, else (). The stimulus is the id, or the
-    first part of an id (stimulus, trial)."""
+    """Return the stimulus of each row, (n,), if stimuli repeat, else (). The stimulus is the id in
+    ``ids``, or the first part of an id (stimulus, trial)."""
     names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in ids or ()]
     return tuple(names) if len(set(names)) < len(names) else ()
 
@@ -346,7 +346,8 @@ def row_count_hint(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
     """Return the hints for an error about arrays with different numbers of rows, from the shapes x
-    and y: trials of the same samples, and transposed arrays; "" without a hint."""
+    and y: trials of the same samples, and transposed arrays; "" without a hint. ``names``: the two
+    sides in the hints."""
     trials = "" if x == y[::-1] else sample_count_hint(x[0], y[0])
     return trials + transposition_hint(x, y, names)
 
@@ -407,8 +408,8 @@ def _conversion_remedy(array: Array) -> str:
 
 
 def _structured_array_remedy(dtype: Any) -> str:
-    """Return a remedy for a structured array: pass a field of vectors, or stack all numeric
-    fields."""
+    """Return a remedy, as text, for an array with the structured ``dtype``: pass a field of
+    vectors, or stack all numeric fields."""
     fields = {name: dtype.fields[name][0] for name in dtype.names}
     numbers = [name for name, field in fields.items() if field.base.kind in "biuf"]
     vectors = [name for name in numbers if fields[name].shape]
@@ -432,9 +433,11 @@ def _text_array_remedy(array: Array) -> str:
 
 
 def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
-    """Return the columns of a pandas or polars DataFrame as an array; all columns must be numeric.
+    """Return the columns of ``data``, a pandas or polars DataFrame, as an array (n, d).
 
-    ``table``: the user's original table, for remedies.
+    ``title``: the table in errors. ``table``: the user's original table, for remedies. Raises
+    ``ValueError`` for columns that are not numbers, and for columns that number the rows or look
+    like labels.
     """
     text_columns = [
         name for name, dtype in zip(data.columns, data.dtypes) if not is_numeric_dtype(dtype)

@@ -153,9 +153,12 @@ def align_columns(
 def align_columns_to(
     caller: str, x: Representation, y: Representation, *, is_one_model: bool
 ) -> Representation:
-    """Return y with the columns in the order of x, if the names are the same.
+    """Return y with the columns in the order of x, if the names are the same; otherwise y
+    unchanged.
 
-    Raises ``ValueError`` as :func:`align_columns` does.
+    ``caller``: the function in errors. ``is_one_model``: column i is the same coordinate on both
+    sides. Raises ``ValueError`` if only some names are equal; for one model also if the names
+    differ, or if a side without names meets numbers that are out of order.
     """
     names = representation_title(x), x.features, representation_title(y), y.features
     order = column_order(caller, *names, is_one_model=is_one_model)

@@ -89,8 +89,13 @@ def from_tokens(
 def pool_tokens(
     X: Array, pool: TokenPool, mask: Any, ids: Sequence[Hashable] | None = None
 ) -> Array:
-    """Return the pooled array of :func:`from_tokens`, (n, features), without a warning; with
-    ``pool="flatten"`` (n, tokens * features)."""
+    """Return activations ``X`` (n, tokens, features) pooled over the tokens, (n, features), without
+    a warning; with ``pool="flatten"`` all tokens side by side, (n, tokens * features).
+
+    ``pool``: "first" or "last" real token, "mean" or "max" over real tokens. ``mask``: (n, tokens),
+    true for real tokens and false for padding; None if all tokens are real. ``ids``: of the
+    samples, for errors.
+    """
     token_mask = None if mask is None else _token_mask(mask, X, ids)
     if pool == "flatten":
         _refuse_padding(token_mask)
@@ -104,8 +109,8 @@ def pool_tokens(
 
 
 def count_zero_padded(X: Array) -> str:
-    """Return the number of samples that begin or end with zero tokens, in words, if the numbers of
-    zero tokens differ; else ""."""
+    """Return the number of samples of ``X`` (n, tokens, features) that begin or end with zero
+    tokens, in words, if the numbers of zero tokens differ; else ""."""
     for index, verb in ((-1, "end"), (0, "begin")):
         is_zero = to_numpy(X[:, index, :] == 0).all(axis=1)
         if not is_zero.any():
@@ -168,9 +173,9 @@ def from_maps(
 
 
 def map_positions(X: Array, size: tuple[int, int] | None = None) -> Array:
-    """Return maps (n, channels, height, width) with a row for each position, (n * height * width,
-    channels), sample by sample and row by row of the map. ``size``: (height, width) to resize to
-    first; None for no change."""
+    """Return the maps ``X`` (n, channels, height, width) with a row for each position, (n * height
+    * width, channels), sample by sample and row by row of the map. ``size``: (height, width) to
+    resize to first; None for no change."""
     X = _resize_maps(X, size)
     n, channels, height, width = X.shape
     channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
@@ -184,7 +189,7 @@ def _resize_maps(X: Array, size: tuple[int, int] | None) -> Array:
 
 
 def pool_maps(X: Array, pool: MapPool) -> Array:
-    """Return the mean or maximum of maps (n, channels, height, width) over positions, (n,
+    """Return the mean or maximum of the maps ``X`` (n, channels, height, width) over positions, (n,
     channels); with ``pool="flatten"`` all values, (n, channels * height * width). "positions" is
     not supported."""
     if pool == "flatten":
@@ -194,7 +199,8 @@ def pool_maps(X: Array, pool: MapPool) -> Array:
 
 
 def _warn_map_axes(shape: tuple[int, ...], size: tuple[int, int] | None) -> None:
-    """Warn about maps that may have channels last, and about a size that repeats positions."""
+    """Warn about maps of ``shape`` (n, channels, height, width) that may have channels last, and
+    about a ``size`` (height, width) that repeats positions."""
     _, channels, height, width = shape
     if channels == height != width:
         warn(
@@ -253,10 +259,12 @@ def from_trials(
 def as_trials(
     X: Any, axes: str | None, function: str, name: str = ""
 ) -> tuple[Array, str, SampleIds]:
-    """Return responses as (n_trials, bins, units), the name, and the trial ids of a DataArray, None
-    for other data.
+    """Return the responses ``X``, a 3-d array or a DataArray, as an array (n_trials, bins, units),
+    the name, and the trial ids of a DataArray, None for other data.
 
-    Raises ``ValueError`` unless ``axes``, or the dimensions of a DataArray, name the three axes.
+    ``axes``: the names of the axes of X in order, such as "trials units bins"; None for the
+    dimensions of a DataArray. ``function``: the name in errors. Raises ``ValueError`` unless
+    ``axes``, or the dimensions, name the three axes.
     """
     words = axes.split() if isinstance(axes, str) else axes
     names = list(words) if words is not None else [str(dim) for dim in getattr(X, "dims", ())]
@@ -371,8 +379,9 @@ def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
 
 
 def _token_mask(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
-    """Return the mask as booleans, (n, tokens), with at least one real token in each row; raise
-    ``ValueError`` for other masks. ``ids``: the samples in messages."""
+    """Return the ``mask`` of the activations ``X`` (n, tokens, features) as booleans, (n, tokens),
+    with at least one real token in each row; raise ``ValueError`` for other masks. ``ids``: the
+    samples in messages."""
     flags = to_numpy(read_array(mask, "mask"))
     if flags.shape != tuple(X.shape[:2]):
         raise ValueError(
@@ -448,7 +457,8 @@ def _flatten_samples(X: Array) -> Array:
 
 
 def _first_or_last_token(X: Array, mask: np.ndarray | None, pool: TokenPool) -> Array:
-    """Return the first or last real token of each sample, shape (n, features)."""
+    """Return the first or last real token of each sample of ``X`` (n, tokens, features), shape (n,
+    features). ``mask``: (n, tokens), True for real tokens; None if all are real."""
     n, tokens, features = X.shape
     if mask is None:
         return X[:, 0, :] if pool == "first" else X[:, -1, :]
@@ -473,14 +483,15 @@ def _max_over_tokens(X: Array, mask: Array | None = None) -> Array:
 
 
 def _adaptive_average_pool(X: Array, height: int, width: int) -> Array:
-    """Return maps after adaptive average pooling, first over columns and then over rows."""
+    """Return the maps ``X`` (n, channels, height, width) after adaptive average pooling to the
+    sides ``height`` and ``width``, first over columns and then over rows."""
     transpose = namespace(X).matrix_transpose
     return transpose(_average_pool_last_axis(transpose(_average_pool_last_axis(X, width)), height))
 
 
 def _average_pool_last_axis(X: Array, bins: int) -> Array:
-    """Return means over ``bins`` adjacent, possibly overlapping segments of the last axis, (...,
-    bins)."""
+    """Return means of ``X`` over ``bins`` adjacent, possibly overlapping segments of the last axis,
+    (..., bins)."""
     xp, length = namespace(X), X.shape[-1]
     stretches = [(i * length // bins, -(-(i + 1) * length // bins)) for i in range(bins)]
     return xp.stack([xp.mean(X[..., start:stop], axis=-1) for start, stop in stretches], axis=-1)

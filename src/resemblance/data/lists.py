@@ -106,8 +106,8 @@ def list_problem(data: Any) -> str:
 
 
 def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> str:
-    """Return the possible meanings of a list of two-dimensional arrays, with a remedy for each
-    meaning, as text. ``join``: the code that joins the arrays by rows."""
+    """Return the possible meanings of a list of two-dimensional arrays of these ``shapes``, with a
+    remedy for each meaning, as text. ``join``: the code that joins the arrays by rows."""
     stack, axis = ("torch.stack", "dim") if are_tensors else ("np.stack", "axis")
     heights, widths = {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
     if len(widths) == 1:
@@ -128,8 +128,8 @@ def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: 
 
 
 def batch_shapes_hint(shapes: list[tuple[int, ...]]) -> str:
-    """Return a hint for an error about numbers of rows, if the arrays look like batches: equal
-    shapes, except for a shorter last batch; else ""."""
+    """Return a hint for an error about numbers of rows, if arrays of these ``shapes`` look like
+    batches: equal shapes, except for a shorter last batch; else ""."""
     if len(shapes) < 2 or any(len(shape) < 2 for shape in shapes):
         return ""
     *full_shapes, last_shape = shapes

@@ -435,8 +435,8 @@ def _cached_function(
 
 
 def stored_value(x: Representation, function: Callable[..., T], *args: Any) -> T | None:
-    """Return the cached value of an intermediate, or None without a cached value; ``args`` are the
-    arguments of the intermediate."""
+    """Return the cached value of the intermediate ``function`` of x, or None without a cached
+    value; ``args`` are the arguments of the intermediate after the representation."""
     value: T | None = x._cache.get(function.make_key(*args))  # type: ignore[attr-defined]
     return value
 

@@ -42,8 +42,8 @@ ID_SPELLINGS: Mapping[Callable[[Hashable], str], str] = {
 
 
 def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bool:
-    """Return whether the ids are integers from two slices of a table: no id is on both sides, or
-    the ids count up by 1 from different starts."""
+    """Return whether ``x_ids`` and ``y_ids`` are integers from two slices of a table: no id is on
+    both sides, or the ids count up by 1 from different starts."""
     if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*x_ids, *y_ids)):
         return False
     numbers = [np.array(values) for values in (x_ids, y_ids)]
@@ -52,8 +52,8 @@ def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bo
 
 
 def id_spelling_hint(x_ids: Sequence[Hashable] | None, y_ids: Sequence[Hashable] | None) -> str:
-    """Return a hint for an error about ids without a match, if the two sides spell the same ids
-    differently; else "". None stands for unknown ids."""
+    """Return a hint for an error about ids without a match, if ``x_ids`` and ``y_ids`` spell the
+    same ids differently; else "". None stands for unknown ids."""
     for form, call in ID_SPELLINGS.items():
         ids_by_form = {form(i): i for i in y_ids or ()}
         x_id = next((i for i in x_ids or () if ids_by_form.get(form(i), i) != i), None)
