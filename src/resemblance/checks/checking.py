@@ -71,7 +71,8 @@ def check_statistic(
     directions, with the same change of every array of features, and hostile data. A further check
     multiplies degenerate data by numbers, such as a constant of 0.1 in place of 1, and tests that
     no value is rounding error. The direction of a statistic is tested by destroying the structure
-    that the statistic measures, for example by permuting each feature independently.
+    that the statistic measures, for example by permuting each feature independently. ``progress``:
+    called with the specification, the number of finished checks, and the number of all checks.
 
     Raises ``ValueError`` for a statistic that does not exist.
     """

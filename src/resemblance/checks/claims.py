@@ -212,7 +212,7 @@ def noise_lowers_similarity(trial: CheckContext) -> CheckResult:
 
 def triangle_inequality(trial: CheckContext) -> CheckResult:
     """Check m(X, Z) <= m(X, Y) + m(Y, Z) on triples chosen to violate the inequality. Without the
-    claim ``metric``, no violation decides nothing."""
+    claim ``metric``, and without a violation, the check neither passes nor fails."""
     m = trial.entry
     if m.larger_is_more_similar:
         return "claimed", False, "a similarity is no metric: set metric=False"
@@ -329,11 +329,11 @@ def _joint_change(trial: CheckContext) -> str:
 def partner_outcomes(
     trial: CheckContext, claimed_range: tuple[float, float]
 ) -> list[tuple[int, str, CallOutcome]]:
-    """Return (seed, name of the partner, outcome of the call) for X with related, unrelated and
-    opposite partners, for each seed X itself first.
+    """Return (seed, name of the partner, outcome of the call) for X with several partners, for each
+    seed: X itself first, then related, unrelated and opposite partners.
 
-    Several checks share the cached outcomes. ``claimed_range`` is part of the key of the cache: the
-    range decides which outcomes are faults.
+    Several checks share the cached outcomes. ``claimed_range``, (low, high), is part of the key of
+    the cache: the range decides which outcomes are faults.
     """
     return [
         (seed, name, call_outcome(trial.entry, x.copy(), partner.copy()))

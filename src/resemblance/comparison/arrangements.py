@@ -120,7 +120,8 @@ def plane_embedding(comparison: Comparison, measure: str | Measure) -> PlaneEmbe
 def linkage_tree(comparison: Comparison, measure: str | Measure) -> LinkageTree:
     """Return the tree of all representations by average linkage of their differences.
 
-    Raises ``ValueError`` as :func:`plane_embedding` does.
+    Raises ``ValueError`` for a rectangular comparison, and if fewer than three representations have
+    a value for all pairs.
     """
     names, differences = complete_differences(comparison, measure, MIN_REPRESENTATIONS)
     merges = linkage(squareform(differences, checks=False), "average")

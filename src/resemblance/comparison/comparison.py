@@ -240,7 +240,8 @@ class Comparison(MappingResult):
     @overload
     def __getitem__(self, key: tuple[AnyMeasure, str, str]) -> float: ...
     def __getitem__(self, key: Any) -> Any:
-        """Return the values of a measure, or the value of ``comparison[measure, x, y]``.
+        """Return the values of a measure, (rows, columns), or the value of a pair: ``key`` is a
+        measure, or (measure, row name, column name).
 
         Raises ``KeyError`` for a measure or a name outside the comparison.
         """
@@ -347,7 +348,8 @@ class Comparison(MappingResult):
         return replace(result, failures=self._incomplete(names))
 
     def _incomplete(self, names: Sequence[str]) -> tuple[LeftOut, ...]:
-        """Return the representations outside ``names``, which lack a value for some pair."""
+        """Return the representations of the comparison that are not in ``names``, because they lack
+        a value for some pair."""
         missing = [name for name in self.rows if name not in set(names)]
         return tuple(LeftOut(name, "it has no value for some pair") for name in missing)
 

@@ -117,7 +117,8 @@ class Statistic(DeclaredFunction):
         return tuple(ARGUMENT_READERS[name](self.name, x, inputs[name]) for name in self.needs)
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
-        """Check the representation and return the value, given the results of :meth:`prepare`."""
+        """Check the representation and return the value. ``prepared``: the results of
+        :meth:`prepare`, in order."""
         self.check(x)
         value = float(self.function(x, *prepared, **dict(self.parameters)))
         return float(clip_to_range(value, self, "float64"))

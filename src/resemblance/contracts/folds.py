@@ -116,10 +116,10 @@ def held_out_value(
 def fold_rows(
     caller: str, folds: Folds, x: Representation
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the rows of the training samples and of the test samples of each fold.
+    """Yield (training rows, test rows), arrays of row numbers, of each fold.
 
-    A number of folds gives :func:`consecutive_folds`, with equal ids in one fold. Raises
-    ``ValueError`` for a row beyond the samples of x.
+    A number of folds gives :func:`consecutive_folds`, with equal ids in one fold. ``caller``: the
+    measure in errors. Raises ``ValueError`` for a row beyond the samples of x.
     """
     if isinstance(folds, int):
         yield from consecutive_folds(x.n_samples, folds, x.ids)

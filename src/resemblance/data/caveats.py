@@ -404,8 +404,8 @@ def _equal_rows_cross_blocks(rows: np.ndarray, blocks: np.ndarray) -> bool:
 
 
 def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterator[str]:
-    """Yield a text that names the dissimilarity matrices, and a text that names the similarity
-    matrices."""
+    """Yield a sentence that names the representations that look like dissimilarity matrices, and a
+    sentence that names those that look like similarity matrices; nothing for none."""
     for text, is_of_kind in (
         (DISSIMILARITY_CAVEAT, _has_zero_diagonal),
         (SIMILARITY_CAVEAT, _is_similarity_matrix),
@@ -419,7 +419,8 @@ def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterato
 
 
 def refuse_dissimilarities(caller: str, representations: Sequence[Representation]) -> None:
-    """Raise ``ValueError`` for a dissimilarity matrix passed as features."""
+    """Raise ``ValueError``, which begins with ``caller``, if a representation is a dissimilarity
+    matrix passed as features."""
     for x in representations:
         if x.signed is None and x.shape[0] == x.shape[1]:
             values = _numpy_array(x)

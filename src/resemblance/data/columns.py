@@ -109,11 +109,12 @@ def column_order(
     """Return the positions of the columns of y in the order of x; None if the order is the same, or
     if names do not match columns.
 
-    ``caller``, ``x``, ``y``: the function and the two sides in errors. ``is_one_model``: column i
-    is the same coordinate on both sides. If the names only number the columns but the two sides
-    have different numbers of columns, the columns of y are sorted by number. Raises ``ValueError``
-    if only some names are equal; for one model also if the names differ, or if a side without names
-    meets numbers that are out of order.
+    ``caller``, ``x``, ``y``: the function and the two sides in errors. ``x_names``, ``y_names``:
+    the names of the columns, None for unknown names. ``is_one_model``: column i is the same
+    coordinate on both sides. If the names only number the columns but the two sides have different
+    numbers of columns, the columns of y are sorted by number. Raises ``ValueError`` if only some
+    names are equal; for one model also if the names differ, or if a side without names meets
+    numbers that are out of order.
     """
     if x_names == y_names:
         return None

@@ -37,8 +37,11 @@ def describe_gaps(gaps: np.ndarray) -> str:
 
 
 def describe_trial_gaps(gaps: np.ndarray) -> str:
-    """Return :func:`describe_gaps` for labelled trials, (n_trials, d); if at most half of the
-    trials have gaps, also the code that drops these trials with their labels."""
+    """Return the number and location of the missing entries of labelled trials, and a remedy; if at
+    most half of the trials have gaps, also the code that drops these trials with their labels.
+
+    ``gaps``: (n_trials, d), True for NaN and infinite entries; at least one entry is True.
+    """
     description, count = describe_gaps(gaps), int(gaps.any(axis=1).sum())
     if 2 * count > len(gaps):
         return description

@@ -195,8 +195,9 @@ def _to_python_id(value: Any) -> Any:
 
 
 def check_array_shape(title: str, array: Array, order: SampleOrder, features: FeatureNames) -> None:
-    """Raise ``ValueError``, with a remedy, for a shape other than (n, d), and for ids or feature
-    names that do not fit the shape. ``order``: the ids, or None."""
+    """Raise ``ValueError``, with a remedy, for an ``array`` with another shape than (n, d), and for
+    ids or feature names that do not fit the shape. ``order``: the ids, or None. ``features``: the
+    names of the columns, or None."""
     if array.ndim == 1 and not len(array):
         raise ValueError(f"{title} is empty: shape {tuple(array.shape)}")
     if array.ndim != 2:

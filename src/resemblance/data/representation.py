@@ -488,7 +488,8 @@ def _new_pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hasha
 
 
 def _cache_of_pair(x: Representation, y: Representation) -> dict[Hashable, Any] | None:
-    """Return the cache of the current pair if the pair is x and y, in either order."""
+    """Return the cache of the current pair if the pair is x and y, in either order; otherwise
+    None."""
     current = _current_pair.get()
     if current is None:
         return None

@@ -79,12 +79,14 @@ class Alignment:
         return Representation(points, y.name, ids=y.ids)
 
     def score(self, X: Any, Y: Any) -> float:
-        """Return the value of the measure for samples of X and Y, with the fitted maps and means.
+        """Return the value of the measure for samples of X (m, d) and Y (m, e), with the fitted
+        maps and means.
 
         For the fitted samples the score is the value of the measure (for ``linear_predictivity``
-        the score is larger, because the measure leaves every sample out). Raises ``ValueError`` as
-        :meth:`transform` does, and for different samples of X and Y; :class:`UndefinedError` for
-        samples without a value, such as samples that equal the mean.
+        the score is larger, because the measure leaves every sample out). Raises ``ValueError`` for
+        another number or other names of features, for samples that are not finite, and for
+        different samples of X and Y; :class:`UndefinedError` for samples without a value, such as
+        samples that equal the mean.
         """
         x = self._samples(X, self._x, "score")
         y = self._samples(Y, self._y, "score")

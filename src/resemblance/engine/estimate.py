@@ -58,8 +58,8 @@ class MeasureRate:
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
     def add(self, pairs: set[DataPair], seconds: float) -> None:
-        """Add the seconds of a step to the rate; ``pairs`` are pairs of one step, all or a
-        part."""
+        """Add the ``seconds`` of a step, or of a part of a step, to the rate. ``pairs``: the pairs
+        computed in this time, of one step."""
         self.seconds[self.steps[next(iter(pairs))]] += seconds
         self.missing -= pairs
 

@@ -164,8 +164,8 @@ def plan_comparisons(
 
 
 def _block_height(plan: ComparisonPlan, workers: float, cache: SharedCache | None) -> int:
-    """Return the largest number of rows of a block that gives ``workers`` workers enough
-    blocks."""
+    """Return the largest number of rows of a block that gives ``workers`` workers enough blocks:
+    one block per worker if each block repeats a pass over the samples, otherwise several."""
     if any(map(plan.computes_jointly, plan.measures)):
         return plan.height_for(workers)  # each block repeats the pass over the samples
     if cache is None or not cache.has_room(plan.all, tuple(plan.measures)):

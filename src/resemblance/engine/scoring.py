@@ -63,8 +63,8 @@ def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[l
 
 
 def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return the (row, column) pairs with a missing score of any measure at ``positions``, without
-    repetition."""
+    """Return the (row, column) positions of the pairs with a missing score of any measure at
+    ``positions``, without repetition."""
     todo = np.any([part.forward[p] for p in positions], axis=0)
     if part.backward is not None:
         todo |= np.any([part.backward[p] for p in positions], axis=0).T

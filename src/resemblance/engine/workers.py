@@ -223,7 +223,8 @@ def call_results(
 
 
 def check_picklable(measures: Iterable[Any], executor: Executor) -> None:
-    """Raise an exception if a measure cannot be pickled and the executor is a process pool."""
+    """Raise the exception of ``pickle`` if a measure cannot be pickled and the executor is a
+    process pool."""
     if is_process_pool(executor):
         for measure in measures:
             pickle.dumps(measure)  # raises here, because the pool might hang

@@ -187,7 +187,8 @@ def _jackknife_tables(
     run: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
 ) -> dict[Measure, np.ndarray]:
     """Return the leave-one-out values, (rows, columns, n), by measure; compute the missing values.
-    Measures without values for some pair are not in the result."""
+    ``pairs``: positions (x, y) by measure. Measures without values for some pair are not in the
+    result."""
     missing = run.missing(pairs, ResampledScores, subsets=LEAVE_ONE_OUT)
     n_pairs = sum(len(run.layout.pairs(m)) for m in pairs)
     run.advance(n_pairs - sum(map(len, missing.values())))

@@ -92,8 +92,8 @@ class InferencePairs:
         ]
 
     def with_values(self, measure: Measure, values: np.ndarray) -> list[IndexPair]:
-        """Return :meth:`pairs`, without pairs whose entry in the matrix ``values``, (rows,
-        columns), is NaN."""
+        """Return the pairs (i, j) to compute, as positions in ``all``, without pairs whose entry in
+        the matrix ``values``, (rows, columns), is NaN."""
         pairs = self.pairs(measure)
         return [pair for pair in pairs if not np.isnan(values[self.cells(measure, pair)[0]])]
 

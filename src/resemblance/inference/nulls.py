@@ -187,8 +187,8 @@ def _constant_null_entry(value: float) -> NullEntry:
 def _permuted_entry(
     run: InferenceRun, m: Measure, pair: IndexPair, value: float, design: Design
 ) -> NullEntry:
-    """Return the entry of a pair with score ``value``, from the stored values under permutations
-    or shifts. If all permutations give one value, the entry has no chance level."""
+    """Return the entry of a pair with score ``value``, from the stored values under permutations or
+    shifts. If all permutations are visited and give one value, the entry has no chance level."""
     drawn = values_in_draws(run, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]

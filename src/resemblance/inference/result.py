@@ -328,7 +328,8 @@ class Evidence(MappingResult):
         return Difference(value, value - half, value + half, p)
 
     def influence(self, measure: AnyMeasure, x: str, y: str, by: Any = None) -> Influence:
-        """Return the influence of each sample on a score, or of each group of samples with a label.
+        """Return the influence of each sample on the score of ``x`` and ``y``, names of a row and a
+        column, or of each group of samples with a label in ``by``, (n,).
 
         The influence is the score minus the score without the sample or group: positive if the
         sample increases the score. Measures that declare ``leave_one_out`` make the influence
@@ -346,8 +347,10 @@ class Evidence(MappingResult):
         return Influence(tuple(groups), value - values_without)
 
     def contributions(self, measure: AnyMeasure, x: str, y: str, labels: Any) -> Contributions:
-        """Return the contribution of each pair of classes to a score; the contributions add up to
-        the score.
+        """Return the contribution of each pair of classes to the score of ``x`` and ``y``, names of
+        a row and a column; the contributions add up to the score.
+
+        ``labels``: the class of every sample, (n,).
 
         Raises ``ValueError`` for a measure that is not proportional to an inner product of two
         matrices, and for evidence from a file.
@@ -466,7 +469,8 @@ class Evidence(MappingResult):
         save_scores(replace(self.comparison, evidence=self), path, "Evidence")
 
     def stored(self) -> tuple[dict[str, Any], Iterator[StoredResult]]:
-        """Return the content of a file of scores for this evidence, besides the values."""
+        """Return the content of a file of scores for this evidence, besides the values: the
+        description, values of JSON by name, and an iterator over the tables."""
         fields = EvidenceFields(
             self.design, self.confidence_level, self.nulls, self.parts, self.is_square, self.caveats
         )
@@ -572,8 +576,9 @@ class Evidence(MappingResult):
 
 
 def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
-    """Return :meth:`Evidence.above_chance` of the measure, (rows, columns); all NaN for a measure
-    without a most similar value."""
+    """Return (value - chance) / (best - chance) of the measure for every pair, (rows, columns): 0
+    at chance and 1 for the most similar value; all NaN for a measure without a most similar
+    value."""
     if not math.isfinite(most_similar(info)):
         return np.full(evidence[info].shape, np.nan)
     return evidence.above_chance(info)

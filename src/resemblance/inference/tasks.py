@@ -112,7 +112,8 @@ class PermutationJob:
         """Return a function from the positions of x and y to the permuted x and y of draw number
         ``draw``.
 
-        ``unmoved`` returns unshifted windows, which keep their intermediates from draw to draw.
+        ``unmoved`` maps the position of a representation to its unshifted window, for shifts only;
+        the windows keep their intermediates from draw to draw.
         """
         design, representations = self.design, task.representations
         # A square keeps all permuted representations during a draw, a rectangle only one column.

@@ -46,11 +46,11 @@ def direction_variance(mean_direction: Array, share: float) -> float:
 
 
 def unit_row_chords(rows: Array, problem: str) -> Chords | None:
-    """Return the chords of unit ``rows`` that point in nearly the same direction; None if all
-    directions are equal.
+    """Return the unit ``rows`` minus their mean, and 1 for every row with a direction, for rows
+    that point in nearly the same direction; None if all directions are equal.
 
-    Raises ``UndefinedError``, with the message ``problem``, where rounding decides which rows are
-    near.
+    A row of zeros stays zero and counts in no mean. Raises ``UndefinedError``, with the message
+    ``problem``, where rounding decides which rows are near.
     """
     xp, eps = namespace(rows), epsilon(rows)
     is_row = xp.astype(euclidean_norm(rows, axis=1) > 0, rows.dtype)

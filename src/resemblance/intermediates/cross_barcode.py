@@ -46,8 +46,8 @@ def bar_length_totals(n: int, first: SortedEdges, second: SortedEdges) -> tuple[
 
 
 def enclosing_radius(distances: np.ndarray) -> float:
-    """Return the smallest distance within which some point has all other points. ``distances``:
-    the distances above the diagonal, row by row."""
+    """Return the smallest distance within which some point has all other points, in the units of
+    ``distances``: the distances above the diagonal, row by row."""
     from scipy.spatial.distance import squareform
 
     return float(squareform(distances, checks=False).max(axis=1).min())

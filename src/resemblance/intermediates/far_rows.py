@@ -51,9 +51,9 @@ def inlier_row_mask(x: Representation) -> np.ndarray | None:
 
 @cached("n d")
 def inlier_centered_points(x: Representation) -> Array:
-    """Return :func:`~.points.preshape`, or, with outlier rows, the points minus the mean of the
-    other rows, in unit size, (n, d): distances between the points are unchanged and keep their
-    digits."""
+    """Return the points of Frobenius norm 1, in at most n columns; with outlier rows, all columns
+    (n, d) minus the mean of the other rows, divided by the same norm. Distances between the points
+    are unchanged and keep their digits."""
     points = preshape(x)
     is_near = None if records_gradient(x.source) else inlier_row_mask(x)
     if is_near is None:

@@ -122,7 +122,9 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
 
 @cached("scalar")
 def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float:
-    """Return :func:`~.grams.median_distance`, selected in a few passes over the distances."""
+    """Return the median Euclidean distance between samples in unit size (centred, Frobenius norm
+    1), selected in a few passes over the distances. ``pairs="all"`` also counts the zero distances
+    of samples with themselves."""
     points, n = inlier_centered_points(x), x.shape[0]
     count = n * (n - 1) // 2
     places = (count - 1) // 2, count // 2
@@ -200,17 +202,19 @@ def _gram_condensed_by_rows(x: Representation) -> Array:
 @cached("n")
 @keep_while_small(1.5)  # kept as long as ``gram_condensed``, because the products are shared
 def wide_diagonal(x: Representation) -> np.ndarray:
-    """Return :func:`gram_diagonal` of the linear kernel if features outnumber samples."""
+    """Return the squared lengths of the centred points of Frobenius norm 1, (n,), the diagonal of
+    the linear Gram matrix, for data with more features than samples."""
     return gram_by_feature_blocks(x)[1]
 
 
 @cached("pairs", "n")
 def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """Return :func:`gram_condensed` and the diagonal, (n,), of the linear Gram matrix, for data
-    with more features than samples, summed over separately centred blocks of features, without a
-    copy of all data.
+    """Return the inner products of different centred points of Frobenius norm 1, row by row above
+    the diagonal, (n (n - 1) / 2,), and the squared lengths, (n,).
 
-    Where unscaled products could overflow or underflow, the function scales the points first.
+    For data with more features than samples: the function sums over separately centred blocks of
+    features, without a copy of all data. Where unscaled products could overflow or underflow, the
+    function scales the points first.
     """
     source, (n, d) = np.asarray(x.source), x.shape
     gram, width = np.zeros((n, n), dtype=x.dtype), max(GRAM_FEATURES_PER_BLOCK, 2 * n)
@@ -247,7 +251,7 @@ def linear_gram_inner(x: Representation, y: Representation) -> Array:
 
 @cached("n")
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
-    """Return the diagonal of the centred Gram matrix of ``kernel``, shape (n,)."""
+    """Return the diagonal of the centred Gram matrix (n, n) of ``kernel``, shape (n,)."""
     if kernel.name == "linear" and supports_feature_blocks(x):
         return wide_diagonal(x)
     if kernel.name in ("linear", "cosine"):
@@ -413,11 +417,12 @@ def estimate_hsic(
 def hsic_without_diagonal(
     product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
 ) -> Array:
-    """Return :func:`estimate_hsic` from ``product``, the inner product of two centred matrices,
-    ``diagonal``, the inner product of their diagonals, and ``traces``, the product of their traces.
+    """Return the estimate of HSIC, up to a factor that depends on n and the estimator alone,
+    without the terms of a sample with itself.
 
-    The three may be arrays of any common shape. ``estimator`` is not ``"biased"``, which keeps the
-    diagonals.
+    ``product``: the inner product of two centred matrices. ``diagonal``: the inner product of their
+    diagonals. ``traces``: the product of their traces. The three may be arrays of any common shape.
+    ``estimator``: "debiased", "features" or "lange"; "biased" keeps the diagonals.
     """
     if estimator == "lange":
         return product - diagonal

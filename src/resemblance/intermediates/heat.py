@@ -84,7 +84,8 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
 
 
 def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
-    """Return :func:`chebyshev_traces` from all eigenvalues, faster for a dense matrix."""
+    """Return the traces of the Chebyshev polynomials T_0(A) ... T_m(A), m = ``CHEBYSHEV_DEGREE``,
+    (m + 1,), from all eigenvalues of ``a``, which is faster for a dense matrix."""
     angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
     return np.array([np.cos(degree * angles).sum() for degree in range(CHEBYSHEV_DEGREE + 1)])
 
@@ -93,8 +94,11 @@ def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
 def stochastic_heat_traces(
     x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
 ) -> np.ndarray:
-    """Return the heat traces by stochastic Lanczos quadrature with Gaussian probes, as published,
-    shape (repeats, 256)."""
+    """Return tr exp(-t L) / n at 256 temperatures t in [0.1, 10], by stochastic Lanczos quadrature
+    with Gaussian probes, as published, shape (repeats, 256).
+
+    ``steps``: of Lanczos. ``probes``: the number of random vectors of a repeat.
+    """
     a = neighbor_operator(x, k)
     return (
         np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]

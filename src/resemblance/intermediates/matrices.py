@@ -203,8 +203,8 @@ def leading_projection(x: Representation, k: int) -> FactoredMatrix:
 
 @cached("scalar")
 def basis_sum(x: Representation) -> float:
-    """Return the sum of all entries of the projection (n, n) on the uncentred columns: n if the
-    span contains the constant."""
+    """Return the sum of all n² entries of the projection (n, n) on the uncentred columns: n if the
+    span contains the constant, otherwise less."""
     if has_accurate_inverse(x, full=True):
         return x.n_samples * scalar(euclidean_norm(unspanned_direction(x)[0])) ** 2
     basis = orthonormal_basis(x, centered=False)

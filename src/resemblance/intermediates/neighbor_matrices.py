@@ -41,8 +41,8 @@ def neighbor_weights(
 def chance_scaled_weights(
     x: Representation, k: int, metric: Affinity, search: Search
 ) -> SparseMatrix:
-    """Return :func:`neighbor_weights` scaled to the squared norm k / (n - 1) / s(X, X), with s(X,
-    X) = ``square`` / (n k): the chance level over the self-similarity."""
+    """Return the (n, n) matrix of neighbour weights times a factor, with the squared norm k / (n -
+    1) / s(X, X), where s(X, X) = ``square`` / (n k): the chance level over the self-similarity."""
     weights = neighbor_weights(x, k, metric, search)
     return scale_by_chance(weights, k / (weights.samples - 1) * weights.total)
 
@@ -56,8 +56,12 @@ def scale_by_chance(matrix: SparseMatrix, part: float) -> SparseMatrix:
 def neighbor_shares(
     x: Representation, k: int, metric: NeighborMetric, corrected: bool
 ) -> SparseMatrix:
-    """Return :func:`neighbor_weights` times a factor, for which the inner product with the ranks
-    (of y) is :func:`information_imbalance`."""
+    """Return the (n, n) matrix of neighbour weights times a factor. The inner product with the
+    ranks (of y) is :func:`information_imbalance`.
+
+    ``corrected``: whether the imbalance is rescaled to 0 for the smallest possible mean rank, (k +
+    1) / 2.
+    """
     n = x.shape[0]
     factor = 2 / ((n - k - 1 if corrected else n) * n * k)
     return neighbor_weights(x, k, metric).rescaled(factor, 0.0, 0.0)
@@ -83,8 +87,8 @@ def neighbor_kernel(x: Representation, k: int, kernel: Kernel, search: Search) -
 
 
 def _centered(kernel: csr_array, columns: bool, trace: float, square: float) -> SparseMatrix:
-    """Return the kernel with centred rows, and with centred columns if ``columns``. ``trace``,
-    ``square``: of the result."""
+    """Return the sparse ``kernel`` (n, n) with centred rows, and with centred columns if
+    ``columns``. ``trace``, ``square``: the trace and the squared norm of the result."""
     n = kernel.shape[0]
     means, ones = kernel.sum(axis=1) / n, np.ones((n, 1))
     left, right = -means[:, None], ones
@@ -102,7 +106,8 @@ def umap_kernel(
     diagonal: bool,
     search: Search,
 ) -> SparseMatrix:
-    """Return the centred kernel (n, n) of :func:`mka`, with its parameters."""
+    """Return the UMAP weights of the k nearest neighbours, (n, n), centred by rows, or by rows and
+    columns if ``symmetrize``; ``diagonal``: every sample has weight 1 with itself."""
     nearest_rows = NeighborSearch(k, metric, search)
     kernel = umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)
     size = umap_kernel_size(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)
@@ -117,15 +122,16 @@ def chance_scaled_umap_kernel(
     diagonal: bool,
     search: Search,
 ) -> SparseMatrix:
-    """Return :func:`umap_kernel`, K H, times a factor, with the squared norm ``(tr K H)^2 / (n -
-    1) / |K H|^2``."""
+    """Return the centred UMAP weights M of the k nearest neighbours, (n, n), times a factor, with
+    the squared norm ``(tr M)^2 / (n - 1) / |M|^2``. M is centred by rows, or by rows and columns if
+    ``symmetrize``; ``diagonal``: every sample has weight 1 with itself."""
     kernel = umap_kernel(x, k, metric, symmetrize, diagonal, search)
     return scale_by_chance(kernel, kernel.trace**2 / (kernel.samples - 1))
 
 
 def truncated_kernel(x: Representation, k: int, search: Search, variant: str) -> SparseMatrix:
-    """Return the row-centred kernel of :func:`kcka`; for ``variant="code"`` H K H divided by the
-    root of tr K H K H."""
+    """Return the RBF kernel K at the k nearest neighbours, (n, n), with centred rows; for
+    ``variant="code"`` H K H divided by the root of tr K H K H."""
     nearest_rows, code = NeighborSearch(k, "euclidean", search), variant == "code"
     trace, square = local_rbf_size(x, nearest_rows, squared=code, diagonal=code)
     kernel = local_rbf_kernel(x, nearest_rows, squared=code, diagonal=code)
@@ -138,5 +144,6 @@ def truncated_kernel(x: Representation, k: int, search: Search, variant: str) ->
 def transposed_truncated_kernel(
     x: Representation, k: int, search: Search, variant: str
 ) -> SparseMatrix:
-    """Return the transpose of :func:`truncated_kernel`: tr KHLH is <HKH, (HLH)'>."""
+    """Return the transpose of :func:`truncated_kernel`, (n, n): the inner product of the kernel of
+    x and this matrix of y is tr K H L H, up to a factor."""
     return truncated_kernel(x, k, search, variant).transposed()

@@ -114,8 +114,8 @@ def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exa
 def nearest_in_subset(
     x: Representation, rows: np.ndarray, k: int, metric: Affinity, search: Search
 ) -> Nearest | None:
-    """Return :func:`nearest` within the subset ``rows`` of samples, from the neighbours among all
-    samples; None if too few of the neighbours are in the subset.
+    """Return the k nearest neighbours, with ties, within the subset ``rows`` of samples, from the
+    neighbours among all samples; None if too few of the neighbours are in the subset.
 
     Row and neighbour numbers in the result are positions in ``rows``. For a row, the first k listed
     neighbours inside the subset are the nearest within the subset, exactly as a search of the

@@ -123,8 +123,8 @@ def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int
 
 
 def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
-    """Raise ``ValueError`` for noise with a separate matrix per run, and for noise that looks like
-    a precision matrix (an inverse covariance).
+    """Raise ``ValueError`` for ``noise`` with a separate matrix per run, (runs, d, d), and for a
+    matrix (d, d) that looks like a precision (an inverse covariance). Other values pass.
 
     ``points``: the trials, (trials, d), NaN where missing. ``numbers``: the condition of every
     trial. Noise looks like a precision if two conditions hold. As a precision, the matrix predicts

@@ -66,15 +66,15 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
 @cached_pair(swap=transpose_matrix)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Return the inner products between orthonormal bases of the column spaces of x and y, shape
-    (rank_x, rank_y). ``centered``: of the centred columns."""
+    (rank_x, rank_y). ``centered``: whether the columns are centred."""
     return transpose_matrix(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
         y, centered=centered
     )
 
 
 def principal_overlap(x: Representation, y: Representation) -> Array:
-    """Return :func:`basis_overlap` for the bases of principal components, in order of variance,
-    (rank_x, rank_y)."""
+    """Return the inner products between the normalised principal components of x and of y, each in
+    order of variance, (rank_x, rank_y)."""
     if not (records_gradient(x.source) or records_gradient(y.source)):
         return basis_overlap(x, y)
     return transpose_matrix(principal_directions(x).basis) @ principal_directions(y).basis
@@ -104,8 +104,8 @@ def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array
 
 @cached_pair(swap=return_unchanged)
 def squared_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Return the squared Frobenius norm of :func:`basis_overlap`: the sum of the squared canonical
-    correlations."""
+    """Return the sum of the squared inner products between orthonormal bases of the column spaces
+    of x and y, a 0-d array: the sum of the squared canonical correlations if ``centered``."""
     if not centered and all(has_accurate_inverse(r, full=True) for r in (x, y)):
         return _uncentered_squared_overlap(x, y)
     overlap = basis_overlap(x, y, centered=centered)
@@ -113,8 +113,8 @@ def squared_overlap(x: Representation, y: Representation, centered: bool = True)
 
 
 def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
-    """Return :func:`squared_overlap` of the uncentred columns, from the overlap of the centred
-    columns and the constant.
+    """Return the sum of the squared inner products between orthonormal bases of the uncentred
+    columns of x and y, from the overlap of the centred columns and the constant.
 
     The centred columns and the constant span d + 1 directions, the uncentred columns all but one;
     the correction removes the missing direction of x and of y.

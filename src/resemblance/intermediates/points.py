@@ -74,7 +74,8 @@ def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
 
 
 def _centered_row_blocks(x: Representation) -> Iterator[Array]:
-    """Yield :func:`centered` in blocks of rows, with the same digits."""
+    """Yield the rows minus the mean row in blocks of rows, (rows of the block, d), with the same
+    digits as :func:`centered`."""
     first, mean = _first_row_and_offset(x)
     return (apply_in_place(np.subtract, block - first, mean) for block in working_value_blocks(x))
 
@@ -157,8 +158,8 @@ def _positive_norm(x: Representation, centered: bool) -> Array:
 
 
 def unit_rows_between(x: Representation, start: int, stop: int) -> Array:
-    """Return the rows ``start``..``stop`` of :func:`unit`, (stop - start, d); of large data only
-    these rows are in memory."""
+    """Return the rows ``start``..``stop`` of the centred points of Frobenius norm 1, (stop - start,
+    d); of large data only these rows are in memory."""
     if not is_large_array(x):
         return unit(x)[start:stop, :]
     first, mean = _first_row_and_offset(x)
@@ -169,8 +170,8 @@ def unit_rows_between(x: Representation, start: int, stop: int) -> Array:
 
 
 def unit_blocks(x: Representation) -> Iterator[Array]:
-    """Yield the rows of :func:`unit` in blocks; for large data only a block of rows is in
-    memory."""
+    """Yield the rows of the centred points of Frobenius norm 1 in blocks; for large data only a
+    block of rows is in memory."""
     length = _positive_norm(x, centered=True)
     if is_large_array(x):
         yield from (apply_in_place(np.divide, block, length) for block in _centered_row_blocks(x))
@@ -195,11 +196,12 @@ def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
 @cached("n d")
 @keep_while_small(1)
 def preshape(x: Representation, centered: bool = True) -> Array:
-    """Return :func:`unit` in at most n columns, (n, min(n, d)): rotated into the dimensions the
-    points span when d > n.
+    """Return the points divided by their Frobenius norm, centred first by default, in at most n
+    columns, (n, min(n, d)): rotated into the dimensions that the points span when d > n.
 
     A rotation changes neither distances nor inner products between samples, so rotation-invariant
-    measures may use this intermediate, and never compute a product wider than n.
+    measures may use this intermediate, and never compute a product wider than n. Raises
+    ``UndefinedError`` when the norm is 0.
     """
     points = unit(x, centered=centered)
     if not is_rotated(x):
@@ -244,8 +246,8 @@ def mean_direction(x: Representation) -> Array:
 
 @cached("n d")
 def reduced_unit_rows(x: Representation) -> Array:
-    """Return :func:`unit_rows` in the coordinates of ``preshape(x, centered=False)``, (n, min(n,
-    d))."""
+    """Return the rows scaled to unit length, in the coordinates of ``preshape(x, centered=False)``,
+    (n, min(n, d))."""
     return unit_rows(x) if not is_rotated(x) else unit_rows_of_array(preshape(x, centered=False))
 
 

@@ -46,11 +46,12 @@ class PooledSquares(NamedTuple):
 
 
 def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Return the squared distances between the samples of x and y, divided by the square of the
-    larger Frobenius norm of the two after subtracting the common mean.
+    """Return functions that compute blocks of the squared distances within x, within y, and between
+    x and y, divided by the square of ``scale``.
 
-    The narrower representation is padded with zero columns. Inside :func:`~.grams.share_distances`
-    the distances are stored for the pair.
+    ``scale`` is the larger Frobenius norm of x and y after subtracting the common mean. The
+    narrower representation is padded with zero columns. Inside :func:`~.grams.share_distances` the
+    distances are stored for the pair.
     """
     if shares_distances() and not is_blockwise(x):
         return _stored_squares(x, y)
@@ -68,7 +69,8 @@ def _swap_squares(squares: PooledSquares) -> PooledSquares:
 
 @cached_pair(swap=_swap_squares)
 def _stored_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Return :func:`pooled_squares`, stored in three matrices (n, n)."""
+    """Return the squared distances of :func:`pooled_squares`, stored in three matrices (n, n); the
+    functions for blocks copy from the matrices."""
     squares = _computed_squares(x, y)
     everything = MatrixBlock(slice(0, squares.samples), slice(0, squares.samples))
 
@@ -88,7 +90,8 @@ def pooled_median_distance(x: Representation, y: Representation) -> float:
 
 
 def _computed_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Return :func:`pooled_squares`, computed when a block is asked for."""
+    """Return the squared distances of :func:`pooled_squares`; the functions compute a block at each
+    call."""
     a, b = common_points(x, y)
     scale = max(scalar(euclidean_norm(points)) for points in (a, b)) or 1.0
     a, b = a / scale, b / scale

@@ -149,8 +149,11 @@ def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def _density_bin_edges(x: Representation, kind: str, spread: DissimilaritySummary) -> RankBins:
-    """Return the edges of bins that are narrow where the dissimilarities of a subset of the
-    samples are dense; ``counts``, ``ranks`` and ``tied`` are empty."""
+    """Return bins that are narrow where the dissimilarities of a subset of the samples are dense;
+    the fields ``counts``, ``ranks`` and ``tied`` are empty.
+
+    ``spread``: the least and the largest dissimilarity of all pairs.
+    """
     scale = (DENSITY_CELLS - 2) / (spread.high - spread.low)
     step = -(-x.shape[0] // DENSITY_SAMPLES)
     sample = slice(0, x.shape[0], step)

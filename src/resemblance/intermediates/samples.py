@@ -53,7 +53,8 @@ def normalized_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
 
 @cached("anew")
 def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
-    """Return :func:`normalized_distances` above the diagonal, row by row, shape (m (m - 1) / 2,).
+    """Return the Euclidean distances within a subset of m samples, divided by their 0.9 quantile,
+    above the diagonal, row by row, shape (m (m - 1) / 2,).
 
     The cache does not keep the square matrix.
     """
@@ -64,8 +65,8 @@ def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarra
 
 @cached("anew")
 def enclosing_subset_radius(x: Representation, draw: SubsetDraw) -> float:
-    """Return the enclosing radius of a subset: the smallest normalised distance within which a
-    sample has all other samples."""
+    """Return the enclosing radius of a subset: the smallest distance, divided by the 0.9 quantile
+    of all distances in the subset, within which a sample has all other samples."""
     return enclosing_radius(condensed_subset_distances(x, draw))
 
 
@@ -114,7 +115,7 @@ def _spanning_length_of_subset(x: Representation, draw: SubsetDraw) -> float:
 
 def tree_length(*weights: np.ndarray) -> float:
     """Return the length of the minimum spanning tree of the elementwise minimum of distance
-    matrices ``weights``, (n, n) each.
+    matrices ``weights``, (n, n) each, in the units of the distances.
 
     Prim's algorithm on the full matrices takes O(n^2) time and O(n) additional memory. The sum is
     correctly rounded, so neither the order of the points nor ties change the length.

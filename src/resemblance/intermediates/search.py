@@ -159,7 +159,8 @@ def _tie_rounding_gap(similarity: Similarity, terms: np.ndarray, values: np.ndar
 
 
 def _single_precision_error(d: int) -> float:
-    """Return the bound c of the module's docstring for d features, in single precision."""
+    """Return the bound c on the error of an inner product of d features in single precision,
+    relative to the product of the two lengths: |error| <= c |x| |y|."""
     return 0.51 * (d + 8) * float(SINGLE_PRECISION.eps)
 
 

@@ -133,9 +133,9 @@ def find_common_neighbors(a: Nearest, b: Nearest, rows: np.ndarray) -> CommonNei
 def _group_members(
     neighbors: Nearest, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all neighbours of the samples ``rows``, as three arrays of one length: the number
-    position in ``rows`` * n + neighbour, the first place of the group of equally near samples, and
-    the weight."""
+    """Return all neighbours of the samples ``rows``, as three arrays of one length, an entry per
+    row and neighbour: the number p * n + neighbour, with p the position in ``rows``; the first
+    place of the group of equally near samples; and the weight."""
     (n, k), ties = neighbors.listed.shape, neighbors.ties
     _, tie_rows, row_positions = np.intersect1d(
         ties.rows, rows, assume_unique=True, return_indices=True
@@ -235,8 +235,9 @@ def _tie_averaged_ranks(block: Array, indices: np.ndarray, terms: np.ndarray) ->
 
 
 def _ranks_by_sorting(entries: Array, indices: np.ndarray, terms: float) -> np.ndarray:
-    """Return :func:`_tie_averaged_ranks` of many entries of a single row, (len(indices),), by
-    sorting the row. ``terms``: the magnitude of the row."""
+    """Return the ranks, from 1, of the entries at ``indices`` among all ``entries`` of a single
+    row, largest first, (len(indices),), by sorting the row; entries equal up to rounding share
+    their mean rank. ``terms``: the magnitude of the numbers subtracted to compute the row."""
     xp = namespace(entries)
     sorted_entries = xp.sort(entries)
     values = xp.take(entries, xp.asarray(indices, device=device(entries)))

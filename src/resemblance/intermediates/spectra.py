@@ -111,8 +111,8 @@ def require_derivative(singular: Array, title: str) -> None:
 
 
 def principal_directions(x: Representation) -> Decomposition:
-    """Return :func:`decomposition`, for functions of the individual singular vectors. If gradients
-    pass, the vectors must have a derivative."""
+    """Return the thin SVD of :func:`decomposition`, for functions of the individual singular
+    vectors. Raises ``UndefinedError`` if gradients pass and the vectors have no derivative."""
     parts = decomposition(x)
     if records_gradient(x.source):
         require_derivative(parts.singular, representation_title(x))

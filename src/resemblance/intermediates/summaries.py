@@ -77,7 +77,8 @@ def concentricity(x: Representation) -> Array:
 
 @cached("scalar")
 def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
-    """Return the logarithm of the mean Gaussian potential exp(-2 d^2) between samples.
+    """Return the logarithm of the mean Gaussian potential exp(-2 d^2) between samples, at most 0, a
+    0-d array.
 
     ``unit``: between the rows at unit length, not between the data. ``self_pairs``: pairs of a
     sample with itself count. The sum is computed in the log domain: distant samples give a large

@@ -539,11 +539,12 @@ def _pseudo_euclidean_points(
     ids: Sequence[Hashable] | None,
     gaps: np.ndarray | None = None,
 ) -> Representation:
-    """Return a representation, points with signs, that has the dissimilarities ``matrix`` (n, n).
+    """Return a representation called ``name``, points with signs, that has the dissimilarities
+    ``matrix`` (n, n).
 
     ``rdm``: the kind of the dissimilarities, which results name, such as "given" or "crossnobis".
-    ``gaps``: (n, n), True for a pair without a dissimilarity. Raises ``ValueError`` for more than
-    ``MAX_CONDITIONS`` conditions.
+    ``ids``: of the samples, or None. ``gaps``: (n, n), True for a pair without a dissimilarity.
+    Raises ``ValueError`` for more than ``MAX_CONDITIONS`` conditions.
     """
     n = len(matrix)
     if n > MAX_CONDITIONS:

@@ -279,7 +279,7 @@ def uninformative_rotations(x: Representation, y: Representation, alpha: float =
 
 @shape_distance.claim("claims_for")
 def _shape_claims(alpha: float) -> dict[str, Any]:
-    """Return the claims of ``shape_distance`` that differ from the declared claims: other
+    """Return, by name, the claims of ``shape_distance`` that differ from the declared claims: other
     invariances if ``alpha`` is 0, and no diagnostics if ``alpha`` is 1."""
     if alpha == 0:
         return {"invariant_to": {"affine"} | SAMPLE_ROTATION}

@@ -85,8 +85,8 @@ def mean_shape(
 
 
 def _shared_sample_ids(representations: Any) -> Any:
-    """Return the sample ids of the first representation that has ids, or None.
-    ``representations``: a mapping or an iterable."""
+    """Return the sample ids of the first representation that has ids; None if no representation has
+    ids. ``representations``: a mapping or an iterable of representations or arrays."""
     values = representations.values() if isinstance(representations, Mapping) else representations
     ids = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
     return ids[0] if ids else None

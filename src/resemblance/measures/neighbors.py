@@ -284,8 +284,8 @@ def cycle_knn(
 def chance_of_cycles(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, search: Search
 ) -> float:
-    """Return :func:`return_probability` of x, the mean value over all permutations of the samples
-    of y; 0 if ``corrected``."""
+    """Return the mean value over all permutations of the samples of y: the
+    :func:`return_probability` of x, from 0 to 1; 0 if ``corrected``."""
     return 0.0 if corrected else return_probability(x, k=k, metric=metric, search=search)
 
 
@@ -504,8 +504,9 @@ def uninformative_profiles(
     """Near an extreme with ``of="distance"`` when 1 - cos varies little, for any number of
     samples.
 
-    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
-    data. The function then returns a warning as text, otherwise "".
+    In this case the value of the pair is near the value of equal data, whatever the data. The
+    function then returns a warning as text, otherwise "", and always "" for ``of="similarity"``.
+    ``search``: the kind of search, as a word.
     """
     if of == "similarity":
         return ""

@@ -179,11 +179,13 @@ class Moments(NamedTuple):
 def _turn(
     start: np.ndarray, a: Moments, b: Moments, alpha: float, alignment: str, spread: float
 ) -> float:
-    """Return the sum of squared distances after the last of alternating turns from one start.
+    """Return the sum of squared distances between the moments ``a`` and ``b`` after the last of
+    alternating turns of ``b``, from one start.
 
     ``start``: (d, d), any matrix, whose nearest allowed turn is the first turn of ``b``. ``alpha``
-    weighs the means, 2 - alpha the covariances. The turns end when a turn gains no more than
-    rounding of ``spread``, the sum of the squares.
+    weighs the means, 2 - alpha the covariances. ``alignment``: the allowed turns, "orthogonal",
+    "permutation" or "none". The turns end when a turn gains no more than rounding of ``spread``,
+    the sum of the squares.
     """
     mean_product = alpha * b.means.T @ a.means
     q, previous = _nearest_allowed_turn(start, alignment), np.inf

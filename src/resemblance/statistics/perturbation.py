@@ -325,13 +325,14 @@ def split_half_cosine(
     seed: int,
 ) -> float:
     """Return the mean cosine, over ``k`` splits, between the mean shifts of two random halves of
-    the points.
+    the points, from -1 to 1.
 
     The mean of the controls is already subtracted from ``points``, (n, d), and from the controls
-    ``baseline``, (m, d). ``stratum`` (n,) and ``control_stratum`` (m,) are numbered from 0. If
-    ``halved``, halves of the controls are drawn in every stratum, and a half of controls has the
-    weight of the points of the stratum in the compared half. Raises ``ValueError`` for a stratum
-    with a single control, and ``UndefinedError`` for a half that does not move.
+    ``baseline``, (m, d). ``stratum`` (n,) and ``control_stratum`` (m,): the stratum of every point
+    and control, numbered from 0. If ``halved``, halves of the controls are drawn in every stratum,
+    and a half of controls has the weight of the points of the stratum in the compared half. Raises
+    ``ValueError`` for a stratum with a single control, and ``UndefinedError`` for a half that does
+    not move.
     """
     weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
     shifts = weights @ points

@@ -68,7 +68,8 @@ def _misplaced_neighbor_share(
     reference: Representation, neighbors_of: Representation, k: int, caller: str
 ) -> float:
     """Return the penalty, from 0 for none to 1, for the ranks beyond k, by distance in
-    ``reference``, of the k nearest samples in ``neighbors_of``."""
+    ``reference``, of the k nearest samples in ``neighbors_of``. ``caller``: the statistic in
+    errors."""
     n, penalty = reference.shape[0], 0.0
     sides = (_tied_rank_ranges(side, caller) for side in (reference, neighbors_of))
     for (first, last), (first_place, last_place) in zip(*sides):
