@@ -367,9 +367,9 @@ def _chart_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
 
 
 def _plane_problems(groups: Sequence[Element], lines: Sequence[Any]) -> Problems:
-    """Yield the differences between the points on a page and the points of matplotlib, up to a
-    shift and a scale, because the axes of a plane have no numbers. ``groups``: the SVG groups of
-    the lines."""
+    """Yield the differences, in words, between the points on a page and the points of matplotlib,
+    up to a shift and a scale, because the axes of a plane have no numbers. ``groups``: the SVG
+    groups of the lines. ``lines``: the lines of matplotlib."""
     page = np.concatenate([_path_starts(_elements(group, "marks")) for group in groups])
     painted = np.concatenate([line.get_xydata() for line in lines])
     # the vertical axis of a page points down

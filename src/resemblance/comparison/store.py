@@ -142,8 +142,9 @@ class ScoreFile:
     ) -> None:
         """Record the comparison that the scores are for, and results computed from all scores.
 
-        A new description replaces the old description and the old ``results``. The file stores
-        ``results`` under ``GLOBAL_KEY``. ``name``: the class of the result in the file.
+        ``description``: values of JSON by name. A new description replaces the old description and
+        the old ``results``. The file stores ``results`` under ``GLOBAL_KEY``. ``name``: the class
+        of the result in the file.
         """
         with self._writing():
             self._db.execute("DELETE FROM results WHERE x = ?", [GLOBAL_KEY])
@@ -487,8 +488,8 @@ def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
 
 
 def _batch_from_row(*row: Any) -> ScoreBatch:
-    """Return a row of :func:`_row_from_batch` as a batch; raise ``ValueError`` for a row that
-    cannot be a batch."""
+    """Return a row of the table of scores, without number and checksum, as a batch; raise
+    ``ValueError`` for a row that cannot be a batch."""
     measure, version, size, data, notes, pairs, numbers = row
     kinds: tuple[type, ...] = (str, int, int, str, str, bytes, bytes)
     if not all(map(isinstance, row, kinds)) or not 0 < size <= MAX_ROW_SCORES:

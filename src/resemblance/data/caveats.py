@@ -79,7 +79,8 @@ def chance_caveats(
     blocks: np.ndarray | None = None,
     pairs: Sequence[RepresentationPair] = (),
 ) -> tuple[str, ...]:
-    """Return the caveats of :func:`data_caveats`, and doubts about chance levels and intervals.
+    """Return doubts about representations of the same samples, in the words of
+    :func:`data_caveats`, and doubts about chance levels and intervals; () for most data.
 
     ``blocks``: the block of each sample, (n,); permutations and subsamples keep blocks whole; None
     for a block per sample. ``pairs``: the pairs with intervals, as positions in
@@ -104,8 +105,8 @@ def chance_caveats(
 def single_pair_caveats(
     x: Representation, y: Representation, largest_shares: tuple[float, float] | None
 ) -> tuple[str, ...]:
-    """Return the caveats of :func:`data_caveats` for a pair, at a few percent of the cost of a
-    measure.
+    """Return doubts about a pair of representations, in the words of :func:`data_caveats`, at a few
+    percent of the cost of a measure; () for most pairs.
 
     ``largest_shares``: upper bounds of the share of any feature or sample in the variance of x, and
     of y; infinity without a known bound; None for a measure that does not weight features and

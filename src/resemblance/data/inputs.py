@@ -378,8 +378,9 @@ def _real_number_array(data: Any, title: str) -> Array:
 
 
 def _stack_object_rows(array: np.ndarray, title: str) -> np.ndarray:
-    """Return rows stored as objects, such as embeddings in a column of a table, as a numeric array.
-    Raises ``ValueError`` for rows of different shapes, and for other objects."""
+    """Return the rows of ``array``, stored as objects, such as embeddings in a column of a table,
+    as a numeric array. Raises ``ValueError`` for rows of different shapes, and for other objects.
+    ``title``: the data in errors."""
     rows = [np.asarray(row) for row in array] if array.ndim == 1 else []
     if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
         if len({row.shape for row in rows}) == 1:

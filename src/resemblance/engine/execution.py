@@ -130,8 +130,9 @@ def plan_comparisons(
     """Return the plan of every comparison, and the failures known in advance; warn if a pair
     exceeds the budget.
 
-    ``missing``: the masks of the pairs to compute. ``room``: the free memory of this machine in
-    bytes, None if unknown. Pairs that need more are removed from ``missing``.
+    ``missing``: for each comparison the masks of the pairs to compute, (rows, columns), by measure.
+    ``room``: the free memory of this machine in bytes, None if unknown. The function removes pairs
+    that need more from the masks, in place.
     """
     plans, failures, oversized = list[ComparisonPlan](), list[ScoreBatch](), dict[str, int]()
     for inputs, masks in zip(comparisons, missing):

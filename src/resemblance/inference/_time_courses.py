@@ -332,8 +332,8 @@ def _responses_in_window(
     without conditions, the mean responses by condition, or, with runs or noise, dissimilarities of
     the conditions.
 
-    ``X``: (trials, bins, units), with the ids of the trials. ``labels``: conditions, runs and
-    noise, by these names.
+    ``X``: (trials, bins, units). ``ids``: of the trials, or None. ``labels``: conditions, runs and
+    noise, by these names. ``measure``: names the kind of dissimilarities.
     """
     x = from_trials(X, pool="mean", window=window, axes=WINDOW_AXES, name=name, ids=ids)
     own = {key: _of_subject(value, name, key) for key, value in labels.items()}

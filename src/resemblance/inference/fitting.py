@@ -352,9 +352,9 @@ def stimulus_folds(
     """Return the stimuli of each fold, as row indices.
 
     ``folds``: a label per stimulus, (n,), or a number of random folds; None for the default number.
-    ``groups``: (n,), block numbers, to keep together in a fold; None for single stimuli. Raises
-    ``ValueError`` if a fold has fewer than three stimuli, also after leaving out any part of
-    ``left_out``.
+    ``groups``: (n,), block numbers, to keep together in a fold; None for single stimuli.
+    ``left_out``: row indices of the stimuli to leave out, a part at a time. Raises ``ValueError``
+    if a fold has fewer than three stimuli, also without any of these parts.
     """
     if folds is None:
         folds = next(

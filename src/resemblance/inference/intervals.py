@@ -264,9 +264,11 @@ def _compute_missing_parts(
     chunks: Mapping[str, Sequence[np.ndarray]],
     counted: bool,
 ) -> None:
-    """Compute the scores on subsets that the run does not have yet, and keep the scores in the
-    run. ``chunks``: lists of row indices by name. ``counted``: whether the pairs advance the
-    progress bar."""
+    """Compute the scores on subsets that the run does not have yet, and keep the scores in the run.
+
+    ``requests``: the pairs by measure. ``chunks``: lists of subsets (row indices) by the name of
+    the stored result. ``counted``: whether the pairs advance the progress bar.
+    """
     missing = {
         name: run.missing(requests, ResampledScores, len(chunks[name]), subsets=name)
         for name in chunks

@@ -105,8 +105,8 @@ def check_model_has_all_pairs(x: Representation) -> None:
 def columns_by_subject(
     rows: Sequence[Representation], columns: Sequence[Representation], measure: Measure
 ) -> dict[str, list[Representation]]:
-    """Return the models ``columns``, by subject with missing pairs, as dissimilarities with NaN at
-    the missing pairs of the subject.
+    """Return, by name of each subject with missing pairs, the models ``columns`` as dissimilarities
+    with NaN at the missing pairs of the subject.
 
     The entry "" has the unchanged models, for all subjects with all pairs, if there are such
     subjects. ``rows``: the subjects.

@@ -303,7 +303,7 @@ def _without_diagnostics(measure: Measure) -> Measure:
 
 
 def _value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:
-    """Return a score, or NaN if the data are outside the domain of the measure.
+    """Return the score of x and y, or NaN if the measure has no value for the data.
 
     Lack of memory raises an exception, because it is no property of the data, and the file would
     keep the NaN.

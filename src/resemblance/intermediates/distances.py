@@ -333,8 +333,9 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
 
 
 def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -> list[Array]:
-    """Return the :func:`rdm_vector` of x and of y. If x or y lacks pairs, the vectors cover the
-    shared pairs. Raises ``UndefinedError`` for fewer than three shared pairs."""
+    """Return two vectors (pairs,), the dissimilarities of ``kind`` of x and of y, prepared for the
+    comparison ``compare`` (:func:`rdm_vector`). If x or y lacks pairs, the vectors cover the shared
+    pairs. Raises ``UndefinedError`` for fewer than three shared pairs."""
     if not (has_missing_pairs(x) or has_missing_pairs(y)):
         return [rdm_vector(r, kind=kind, compare=compare) for r in (x, y)]
     shared = shared_pairs(x, y)
@@ -563,8 +564,8 @@ def whiten_dissimilarities(matrix: np.ndarray, whitening: SampleWhitening) -> np
 
 @cached("n", "scalar", "scalar")
 def distance_centering_terms(x: Representation) -> CenteringTerms:
-    """Return the centring terms of the distances between the samples in unit size (centred,
-    Frobenius norm 1)."""
+    """Return the row means, the overall mean, and the squared norm after double-centring of the
+    distances between the samples in unit size (centred, Frobenius norm 1)."""
     return centering_terms(unit_size_distances(x), x.shape[0])
 
 

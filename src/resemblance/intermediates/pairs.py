@@ -146,8 +146,9 @@ def explained_squared_norm(x: Representation, y: Representation) -> Array:
 
 @cached_pair(swap=transpose_matrix)
 def row_direction_products(x: Representation, y: Representation) -> Array:
-    """Return the inner products between the columns of the points with unit rows, (d, e), in the
-    same coordinates as ``cross_products(x, y, centered=False)``."""
+    """Return the inner products between the columns of the points with unit rows, (d, e), in
+    coordinates of at most n columns: the coordinates of ``cross_products(x, y,
+    centered=False)``."""
     return transpose_matrix(reduced_unit_rows(x)) @ reduced_unit_rows(y)
 
 

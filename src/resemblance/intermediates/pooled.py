@@ -133,8 +133,8 @@ def pooled_median(squares: PooledSquares) -> float:
 
 
 def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
-    r"""Return the mean of k over different samples within x plus the same mean within y, and the
-    mean of k between x and y.
+    r"""Return the mean of k over different samples within x plus the same mean within y, at most 2;
+    and the mean of k between x and y, at most 1.
 
     .. math:: k(a, b) = \exp(-\lVert a - b \rVert^2 / 2 \sigma^2)
 

@@ -65,7 +65,7 @@ def neighbor_recall(
 @cached("scalar")
 def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Return the share of the k exact nearest neighbours that the search finds, from 0 to 1, as a
-    mean over a random sample of the rows; 1 for an exact search."""
+    mean over a random sample of the rows; 1 for ``search="exact"``."""
     indices = neighbors(x, k=k, metric=metric, search=search)
     if search == "exact":
         return 1.0

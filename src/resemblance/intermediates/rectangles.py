@@ -410,8 +410,8 @@ class CenteringTerms(NamedTuple):
 
 
 def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
-    r"""Return the centring terms of a symmetric (n, n) matrix D, from a single pass. ``entries``:
-    computes blocks of D.
+    r"""Return the row means, the overall mean, and the squared norm after double-centring of a
+    symmetric (n, n) matrix D, from a single pass. ``entries``: computes blocks of D.
 
     .. math:: \lVert H D H \rVert^2 = \sum_{ij} (d_{ij} - \bar{d})^2 - 2 n \sum_i (\bar{d}_i -
         \bar{d})^2

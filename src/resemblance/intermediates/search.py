@@ -117,8 +117,8 @@ def _screen_all_rows(
 def fill_missing_neighbors(
     similarity: Similarity, indices: np.ndarray, certain: np.ndarray
 ) -> Nearest:
-    """Return the nearest neighbours of every row: ``indices``, (n, k), where ``certain``, (n,),
-    else the result of a full search, written into ``indices``."""
+    """Return the nearest neighbours of every row: ``indices``, (n, k), where ``certain``, booleans
+    (n,), else the result of a full search, written into ``indices`` in place."""
     k = indices.shape[1]
     open_rows = np.flatnonzero(~certain)
     if not len(open_rows):

@@ -196,7 +196,8 @@ def uninformative_leading_spans(
     extreme for 0.8 (n - 1) of them.
 
     In these cases the value of the pair is fixed, or near the value of equal data, whatever the
-    data. The function then returns a warning as text, otherwise "".
+    data. The function then returns a warning as text, otherwise "", and always "" for
+    ``truncation="resi"``.
     """
     if truncation == "resi" or has_few_columns(x, y):
         return ""

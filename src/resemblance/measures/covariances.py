@@ -157,8 +157,9 @@ def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: 
     """Near an extreme when the effective dimensions of both Gram matrices approach n - 1, as for n
     well below d.
 
-    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
-    data. The function then returns a warning as text, otherwise "".
+    In this case the value of the pair is near the value of equal data, whatever the data; two
+    samples fix the value. The function then returns a warning as text, otherwise "". ``shrinkage``
+    is not used.
     """
     return uninformative_grams(x, y)
 

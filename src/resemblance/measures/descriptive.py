@@ -128,8 +128,8 @@ def uninformative_far_samples(
 ) -> str:
     """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only itself.
 
-    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
-    data. The function then returns a warning as text, otherwise "".
+    In this case the value of the pair is the same for all data. The function then returns a warning
+    as text, otherwise "", and always "" for ``rows="unit"`` or without ``self_pairs``.
     """
     if rows == "unit" or not self_pairs:
         return ""

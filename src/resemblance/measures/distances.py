@@ -122,8 +122,9 @@ def uninformative_distances(
     """Near an extreme when the distances between samples are nearly equal, as for few samples of
     many features, but not with ``estimator="debiased"``.
 
-    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
-    data. The function then returns a warning as text, otherwise "".
+    In this case the value of the pair is near the value of equal data, whatever the data. The
+    function then returns a warning as text, otherwise "", and always "" for
+    ``estimator="debiased"``.
     """
     if estimator == "debiased":
         return ""

@@ -130,7 +130,8 @@ def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) 
 def chance_jaccard(
     x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
 ) -> float:
-    """Return the mean of m / (2k - m), for the overlap m of two random sets of k other samples.
+    """Return the mean of m / (2k - m), from 0 to 1, for the overlap m of two random sets of k other
+    samples.
 
     Raises ``UndefinedError`` if samples tie for the last places.
     """
@@ -363,7 +364,7 @@ def rank_similarity(
 def chance_rank_similarity(
     x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
 ) -> float:
-    """Return the mean rank similarity of two random lists of k other samples.
+    """Return the mean rank similarity of two random lists of k other samples, from 0 to 1.
 
     m common neighbours have any m pairs of ranks, and a pair of ranks has probability m / k².
     Raises ``UndefinedError`` if neighbours are equally near.

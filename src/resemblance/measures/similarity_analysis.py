@@ -124,8 +124,9 @@ def uninformative_dissimilarities(
     """Near an extreme with ``compare="cosine"`` when the dissimilarities vary little, for any
     number of samples.
 
-    In these cases the value of the pair is fixed, or near the value of equal data, whatever the
-    data. The function then returns a warning as text, otherwise "".
+    In this case the value of the pair is near the value of equal data, whatever the data. The
+    function then returns a warning as text, otherwise "", and always "" for a comparison other than
+    "cosine" and "whitened_cosine".
     """
     if compare not in ("cosine", "whitened_cosine"):
         return ""

@@ -75,12 +75,12 @@ def stratified_half(groups: np.ndarray, random: np.random.Generator) -> np.ndarr
 
 def standard_error(values: Any, kind: ResamplingKind) -> Any:
     r"""Return the standard error of a value, from the values :math:`v_i` on g parts of the samples
-    (last axis).
+    (last axis of ``values``), in the shape of the other axes.
 
-    Without each sample or group: the jackknife, :math:`\sqrt{(g - 1)/g \sum (v_i
-    - \bar v)^2}`. On halves: the standard deviation :math:`\sqrt{\sum (v_i - \bar v)^2 / (g -
-    1)}`, because a half without replacement varies around the value of all samples as the value of
-    all samples varies around its mean (exactly so for a mean).
+    ``kind`` "left_out" or "groups", without each sample or group: the jackknife, :math:`\sqrt{(g -
+    1)/g \sum (v_i - \bar v)^2}`. ``kind`` "halves": the standard deviation :math:`\sqrt{\sum (v_i -
+    \bar v)^2 / (g - 1)}`, because a half without replacement varies around the value of all samples
+    as the value of all samples varies around its mean (exactly so for a mean).
 
     Raises ``ValueError`` for fewer than two values.
     """
@@ -101,8 +101,9 @@ def check_confidence_level(title: str, level: float) -> None:
 
 
 def half_width(values: Any, kind: ResamplingKind, confidence_level: float) -> Any:
-    """Return half the width of a confidence interval: the :func:`standard_error` of ``values``
-    times a quantile of Student's t, with (number of parts - 1) degrees of freedom.
+    """Return half the width of a confidence interval: the :func:`standard_error` of ``values``, the
+    values on the parts of the samples (last axis), times a quantile of Student's t, with (number of
+    parts - 1) degrees of freedom. ``kind``: how the parts were made.
 
     Raises ``ValueError`` for a level outside (0, 1) and for fewer than two parts.
     """

@@ -43,8 +43,9 @@ def leave_one_out_cka(
 ) -> np.ndarray:
     """Return the leave-one-out CKA, shape (n,), at most 1.
 
-    ``rows``: the inner products of the rows of the compared matrices, (n,), if already computed;
-    the other parameters are as in ``cka``.
+    ``rows``: the inner products of the rows of the compared matrices, (n,), if already computed.
+    The other arguments after y are the parameters of ``cka``: ``bandwidth`` (a multiple of the
+    median distance over ``pairs``) or ``width`` is the width of a kernel of distances.
 
     Exact for ``kernel="linear"`` and ``"cosine"``, and for a given ``width``. For ``"rbf"`` and
     ``"laplace"`` with ``bandwidth`` the change of the kernel width is taken to first order and the

@@ -157,9 +157,12 @@ def _replacement_cases(
 
 @cached("anew")
 def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacements:
-    """Return the neighbour weights for the three cases of a left-out sample.
+    """Return the neighbour weights, sparse (n, n) arrays, after leaving out a sample, in three
+    cases: the sample is no neighbour of a row; the sample is a neighbour with weight 1; the sample
+    ties for the last places.
 
-    Raises ``UndefinedError`` if the representation is constant without some sample.
+    ``nearest_rows``: k, the metric and the search. Raises ``UndefinedError`` if the representation
+    is constant without some sample.
     """
     n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties
     if nearest_rows.metric == "euclidean":

@@ -91,10 +91,11 @@ def _leave_one_out_pair_products(
 
 @cached("n")
 def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
-    """Return the squared norm of the unit vector of pairs without the pairs of each sample, (n,).
+    """Return the squared norm of the unit vector of pairs without the pairs of each sample, (n,),
+    in [0, 1].
 
-    The unit vector holds the dissimilarities of ``kind`` as ``compare`` takes them; for "pearson"
-    the remaining pairs are centred again.
+    The unit vector holds the dissimilarities of ``kind``, prepared for the comparison ``compare``;
+    for "pearson" the remaining pairs are centred again.
     """
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
     remainders = _leave_one_out_pair_products(
@@ -110,9 +111,10 @@ def _leave_one_out_whitened(
     """Return the leave-one-out ``compare``, "whitened_cosine" or "whitened_pearson", (n,), in [-1,
     1].
 
-    ``kind``: the dissimilarity. ``covariance`` as in ``rsa``. With P = S⁻¹ - S⁻¹ 1 1' S⁻¹ / 1' S⁻¹
-    1, the inner product of two matrices D and E is tr(P D P E) / 4. Without sample i, P becomes P -
-    p p' / P_ii, where p is column i of P.
+    ``kind``: the dissimilarity. ``covariance`` S of the errors of the samples: None for equal
+    variances, n variances, or an (n, n) matrix. With P = S⁻¹ - S⁻¹ 1 1' S⁻¹ / 1' S⁻¹ 1, the inner
+    product of two matrices D and E is tr(P D P E) / 4. Without sample i, P becomes P - p p' / P_ii,
+    where p is column i of P.
     """
     whitening = sample_whitening(x.shape[0], covariance)
     precisions = whitening.precisions
