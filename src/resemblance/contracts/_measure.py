@@ -648,9 +648,9 @@ def batchable_measures(
     measures are computed pair by pair.
 
     These are all measures if every measure can batch and all arrays are NumPy arrays, or PyTorch
-    tensors without gradients. Otherwise these are the measures with too many samples for a single
-    pair (:meth:`Measure.is_in_blocks`). A measure that batches only for speed is left out
-    otherwise, because the measures of a pair share intermediates.
+    tensors without gradients. Otherwise these are the measures that compute pairs of the
+    representations by ``all_pairs`` alone (:meth:`Measure.is_in_blocks`). A measure that batches
+    only for speed is then left out, because the measures of a pair share intermediates.
     """
     blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
     is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
