@@ -308,8 +308,9 @@ def _seeds_with_score(without: Mapping[str, float | None]) -> set[str]:
 def _groups_of_equal_scores(
     tasks: Sequence[ScoredTask], specs: Iterable[str]
 ) -> list[tuple[str, ...]]:
-    """Return the measures in groups with equal scores in all tasks, up to
-    ``EQUAL_SCORE_TOLERANCE``. All ``specs`` have a score in every task."""
+    """Return the measures ``specs`` in groups with equal scores in all ``tasks``. Scores are equal
+    to a group if the difference from its first measure is at most ``EQUAL_SCORE_TOLERANCE`` in
+    every task. All ``specs`` have a score in every task."""
     groups: list[list[str]] = []
     vectors: list[np.ndarray] = []
     for spec in specs:
@@ -379,10 +380,12 @@ def _jackknife_by_models(by_models: np.ndarray) -> JackknifeScores | None:
 def _add_intervals(
     lines: Sequence[MeasureAnswer], scores: JackknifeScores, n_competing: int, baseline: str
 ) -> list[MeasureAnswer]:
-    """Return new lines with the inference. The first ``n_competing`` lines compete; the lines after
-    them have only single differences from the baseline.
+    """Return copies of ``lines`` with the inference: whether the measure may be best, and the
+    intervals of the difference from the baseline, joint and single.
 
-    ``scores``: of the lines, in the same order. ``baseline``: the specification of a measure.
+    The first ``n_competing`` lines compete; the lines after them have only single differences.
+    ``scores``: of the lines, in the same order. ``baseline``: the specification of a measure;
+    without a competing line of the baseline, intervals are None.
     """
     competing = JackknifeScores(
         scores.means[:n_competing], tuple(d[:, :n_competing] for d in scores.deviations)

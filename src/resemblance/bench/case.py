@@ -56,8 +56,8 @@ class Part(NamedTuple):
 
     @property
     def key(self) -> tuple[tuple[Representation, ...], ...]:
-        """The compared representations. Parts of several tasks with the same key are compared
-        once."""
+        """The compared representations: a tuple of the rows, and a second tuple of the columns if
+        the part has columns. Parts of several tasks with the same key are compared once."""
         sides = (self.rows,) if self.columns is None else (self.rows, self.columns)
         return tuple(tuple(side.values()) for side in sides)
 
@@ -88,7 +88,8 @@ class Case(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The test and the words of the task."""
+        """The words that identify the task: the test, then the words of ``cell``. Equal to the key
+        of its scores."""
         return task_key(self.test, self.cell)
 
 
@@ -118,7 +119,7 @@ class Score(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The test and the words of the task."""
+        """The words that identify the task of the score: the test, then the words of ``cell``."""
         return task_key(self.test, self.cell)
 
 
@@ -150,8 +151,8 @@ def seeds_of_case(case: Case) -> tuple[str, ...]:
 
 
 def task_key(test: str, cell: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of a task, preceded by the test unless the words already begin with the
-    test."""
+    """Return the words ``cell`` of a task, preceded by the test unless the words already begin with
+    the test."""
     return cell if cell[:1] == (test,) else (test, *cell)
 
 

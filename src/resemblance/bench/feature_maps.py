@@ -59,10 +59,10 @@ def split_by_map_size(
     """Return the comparisons for a part of a task; :func:`merge_chunks` merges their results.
 
     Without feature maps, the result is a single comparison of the whole part. With feature maps,
-    the result is a comparison for the measures of samples, and a comparison per map size for the
-    measures of positions. Paired with a map, a layer without maps counts as a map of 1 x 1
-    positions. ``folder``: where position rows are stored as files, to be read when needed; without
-    a folder the rows stay in memory.
+    the result is a comparison for the ``measures`` of samples, and a comparison per map size for
+    the ``measures`` of positions; kinds without a measure have no comparison. Paired with a map, a
+    layer without maps counts as a map of 1 x 1 positions. ``folder``: where position rows are
+    stored as files, to be read when needed; without a folder the rows stay in memory.
     """
     if not part.maps:
         return (ComparisonChunk(part.rows, tuple(measures), part.columns),)

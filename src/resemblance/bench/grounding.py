@@ -168,11 +168,12 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity as in the authors' code for tests 3 to 5: equal differences do not conform, and
-    every block has weight 1.
+    """Return the conformity in [0, 1] as in the authors' code for tests 3 to 5: equal measured
+    differences do not conform, and every block has weight 1.
 
-    The code compares (largest difference - difference). An infinite difference therefore makes all
-    finite differences equal.
+    ``measured``, ``expected``: differences, (pairs,). Pairs with a measured difference of NaN are
+    left out. The code compares (largest difference - difference). An infinite difference therefore
+    makes all finite differences equal.
     """
     measured, expected = _complete_pairs(measured, expected)
     with np.errstate(invalid="ignore"):
@@ -183,8 +184,12 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity as in the authors' code for test 6: a comparison of two pairs with a missing
-    difference conforms. The weight counts these comparisons, too."""
+    """Return the conformity in [0, 1] as in the authors' code for test 6: a comparison of two pairs
+    conforms if a difference of the two is missing (NaN).
+
+    ``measured``, ``expected``: differences, (pairs,). The weight is the number of comparisons, also
+    of comparisons with a missing difference.
+    """
     score = _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
     total = int((expected[:, None] < expected[None, :]).sum())
     violations = (1 - score.value) * score.weight if score.weight else 0.0
@@ -192,14 +197,18 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockSc
 
 
 def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """:func:`spearman` as in the authors' code for test 6: NaN if any measured difference is
-    missing."""
+    """Return Spearman's correlation of measured and expected differences, both (pairs,), in [-1,
+    1], with weight 1; NaN if any measured difference is missing, as in the authors' code for test
+    6."""
     return BlockScore(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """AUPRC as in the authors' code for distances: the score of a pair is (largest - difference) /
-    largest, with the largest measured difference of the block.
+    """Return the AUPRC as in the authors' code for distances.
+
+    ``measured``: the differences, (pairs,). ``expected``, (pairs,): 0 for a similar pair, any other
+    number for a dissimilar pair. The score of a pair is (largest - difference) / largest, with the
+    largest measured difference of the block (5e-5 if the largest is 0).
 
     Equal to :func:`auprc` except in two cases. If all differences are negative, the order is
     reversed. If a difference is infinite, the result is NaN.
@@ -213,8 +222,11 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """AUPRC as in the authors' code for similarities, without rescaling: equal to :func:`auprc`,
-    but NaN if a measured difference is infinite."""
+    """Return the AUPRC as in the authors' code for similarities, without rescaling.
+
+    ``measured``: differences, (pairs,), not similarities. ``expected``, (pairs,): 0 for a similar
+    pair. Equal to :func:`auprc`, but NaN if a measured difference is infinite.
+    """
     values, _ = _complete_pairs(measured, expected)
     return auprc(measured, expected) if np.isfinite(values).all() else BlockScore(np.nan)
 
@@ -244,8 +256,9 @@ def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
 
 
 def pooled(agreements: Sequence[BlockScore]) -> float:
-    """Return the mean of block scores, weighted by the block weights; blocks without a score or
-    with weight 0 are left out. NaN if no block remains."""
+    """Return the mean of block scores, weighted by the block weights. ``agreements``: the scores
+    with their weights. Blocks without a score (NaN) or with weight 0 are left out. NaN if no block
+    remains."""
     scores = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
     if scores:
         return float(np.average([a.value for a in scores], weights=[a.weight for a in scores]))
@@ -253,8 +266,8 @@ def pooled(agreements: Sequence[BlockScore]) -> float:
 
 
 def complete_mean(agreements: Sequence[BlockScore]) -> float:
-    """Return the unweighted mean of block scores; NaN if any block has no score, or without
-    blocks."""
+    """Return the unweighted mean of the block scores ``agreements``; NaN if any block has no score,
+    or without blocks."""
     return float(np.mean([a.value for a in agreements])) if agreements else np.nan
 
 
@@ -290,8 +303,11 @@ class Rule(NamedTuple):
 
 
 def apply(rule: Rule, differences: np.ndarray, blocks: ExpectedBlocks) -> float:
-    """Return the score of a matrix of differences (rows, columns): the average of the quality over
-    blocks."""
+    """Return the score of a measure by a rule: the average over ``blocks`` of the quality of a
+    block.
+
+    ``differences``: the measured differences, (rows, columns); NaN for a missing difference.
+    """
     return rule.average([rule.quality(differences[b.rows, b.columns], b.expected) for b in blocks])
 
 
@@ -322,8 +338,13 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def concordance(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """:func:`conformity` with a count of 1/2 for equal differences. A measure with all differences
-    equal scores 1/2."""
+    """Return the share of comparisons of two pairs in which the pair with the smaller expected
+    difference has the smaller measured difference, in [0, 1].
+
+    ``measured``, ``expected``: differences, (pairs,). Equal measured differences count 1/2, so a
+    measure with all differences equal scores 1/2. Pairs without a measured difference are left out.
+    The weight is the number of comparisons.
+    """
     measured, expected = _complete_pairs(measured, expected)
     with_ties, without_ties = (
         _conformity_with_ties(measured, expected, ties=ties) for ties in (True, False)

@@ -68,6 +68,7 @@ def combined_result(
 ) -> Result:
     """Return the answers of several suites as a result for a page.
 
+    ``studies``: the result of every suite. ``answers``: to the questions, from these results.
     ``labels``: of measures, by specification. ``remarks`` are caveats. ``own``: by specification,
     the verdicts on the measures that the page marks as yours; the verdicts lead the page.
     ``is_trial``: without answers and conclusion.

@@ -74,8 +74,9 @@ def scores_section(
     """Return the section with the table of all scores: a row per measure in the order of the
     ranking, a column per task.
 
-    ``about``: the meaning of the stars, if the table has stars. ``has_complete``: frame the best
-    score of a column only among measures without failed comparisons.
+    ``columns``: the tasks, in order, with heading and choices. ``about``: the meaning of the stars,
+    if the table has stars. ``has_complete``: frame the best score of a column only among measures
+    without failed comparisons.
     """
     scores = {(s.test, s.cell, s.measure): s for s in overview.scores}
     table = [[scores.get((c.test, c.cell, spec)) for c in columns] for spec in overview.order]
@@ -224,7 +225,8 @@ def failures_section(
     """Return the section with the numbers of failed comparisons by measure and reason, the largest
     number first.
 
-    ``names``: labels of measures, by specification. ``reasons``: by measure that was left out, why.
+    ``names``: labels of measures, by specification. ``failures``: a measure, a test, the number of
+    comparisons and the reason. ``reasons``: by measure that was left out, why.
     """
     by_reason: dict[tuple[str, str], list[FailedComparisons]] = defaultdict(list)
     for failure in failures:
@@ -352,12 +354,14 @@ def frame_sections(
     """Return the sections of a suite's page: the ranking, all scores, the suite's own sections, run
     times, failures and properties of measures.
 
-    ``own``: the suite's own sections. ``columns``: of the table of scores. ``seconds``: see
-    :func:`times_section`. ``groups``, ``kind``, ``definition``, ``text_of``: by name of a group,
-    the predicate that selects tasks; the noun for a group; the definition of a task; and a function
-    from a task to its display name. ``stars_note``, ``has_complete``: see :func:`scores_section`.
-    ``keeps_scores``: the section of all scores keeps the scores for later rankings; otherwise the
-    own sections keep the scores. ``reasons``: why measures were left out, by name.
+    ``own``: the suite's own sections. ``columns``: of the table of scores. ``seconds``: the mean
+    seconds of a comparison, by group, then by measure. ``failures``: the comparisons without a
+    value. ``groups``, ``kind``, ``definition``, ``text_of``: by name of a group, the predicate that
+    selects tasks; the noun for a group; the definition of a task; and a function from a task to its
+    display name. ``stars_note``: the meaning of the stars. ``has_complete``: frame only scores
+    without failed comparisons. ``keeps_scores``: the section of all scores keeps the scores for
+    later rankings; otherwise the own sections keep the scores. ``reasons``: why measures were left
+    out, by name.
     """
     scores = scores_section(overview, columns, stars_note, has_complete=has_complete)
     sections = (

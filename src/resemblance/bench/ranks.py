@@ -54,7 +54,8 @@ class ScoreOverview(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """The largest rank on the page."""
+        """The largest possible rank, for axes: the number of measures in ``names``, at least 2, and
+        at least every rank."""
         ranks = (rank for cell in self.ranks.values() for rank in cell.values())
         return float(max([*ranks, len(self.names), 2]))
 
@@ -70,8 +71,10 @@ def summarize_scores(
 ) -> ScoreOverview:
     """Rank the measures of a suite and return the content of its pages.
 
-    ``suite``: the name. ``measures``: of the run, in their order. ``cells``: see
-    :func:`tasks_with_rank_rules`. ``default_measures``: of the suite.
+    ``suite``: the name. ``scores``: of all measures in all tasks. ``measures``: of the run, in
+    their order. ``cells``: by task, the scores of measures and the rule for ranking.
+    ``default_measures``: of the suite. ``is_trial``: keep the order of the run instead of the
+    ranking.
     """
     infos = tuple(measures)
     names = distinct_labels({m.spec: m.label for m in infos})
@@ -95,8 +98,9 @@ def summarize_scores(
 
 
 def tasks_with_rank_rules(cases: Iterable[Case], scores: Iterable[Score]) -> ScoresAndRulesByTask:
-    """Return by task, with the key ``Case.key``, the scores of measures and the rule for ranking; a
-    task without any score is left out."""
+    """Return by task, with the key ``Case.key``, a pair: the score of every measure, by
+    specification (None for a missing score), and the rule for ranking. A task without any score is
+    left out."""
     by_cell: dict[TaskKey, list[Score]] = defaultdict(list)
     for score in scores:
         by_cell[score.key].append(score)
@@ -122,9 +126,9 @@ def rank_rule(
 
     ``scores``: of all measures in the task. ``models``: the models behind the task. ``is_by_part``:
     rank within every part. ``failures``: the rank of measures with failed comparisons, "last" or
-    "unranked" (see :class:`RankRule`). ``is_shared``: all measures share one rank. A task with
-    unreliable expected differences is shown and not ranked, unless ``is_ranked`` is True; Kendall's
-    correlation is shown next to Spearman's and never ranked.
+    "unranked". ``is_shared``: all measures share one rank. A task with unreliable expected
+    differences is shown and not ranked, unless ``is_ranked`` is True; Kendall's correlation is
+    shown next to Spearman's and never ranked.
     """
     count = max(len(s.parts) for s in scores) if is_by_part else 1
     parts = tuple(

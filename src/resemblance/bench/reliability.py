@@ -55,8 +55,8 @@ def reliability(
 
 
 def is_reliable(reliability: float | None) -> bool:
-    """Whether the expected differences repeat on other inputs: a reliability of at least
-    ``LEAST_RELIABILITY``, or None for differences that do not depend on inputs."""
+    """Return whether the expected differences repeat on other inputs: whether the reliability is at
+    least ``LEAST_RELIABILITY``, or None, for differences that do not depend on inputs."""
     return reliability is None or reliability >= LEAST_RELIABILITY
 
 

@@ -45,7 +45,8 @@ def score(
 ) -> tuple[Score, ...]:
     """Return the score of every measure in every task, task by task; a task can leave out measures.
 
-    ``memory``, ``progress``: see :func:`compare_cases`.
+    ``memory``: in bytes, or "half" of the free memory. ``progress``: called with ("comparing",
+    done, total).
     """
     comparisons = compare_cases(cases, measures, memory=memory, progress=progress)
     return tuple(row for case in cases for row in scores_in_case(case, comparisons))
@@ -192,8 +193,8 @@ def _scores_without_seeds(
     """Return, by seed, the score of a task without the models of the seed, from the measured
     differences.
 
-    ``matrices`` and ``values``: the differences and the scores of the parts. ``symmetric``: whether
-    the measure is symmetric.
+    ``rule``: of the task. ``matrices``: the differences of every part, (rows, columns). ``values``:
+    the scores of the parts. ``symmetric``: whether the measure is symmetric.
     """
     scores = {}
     for unit in seeds_of_case(case):
@@ -223,8 +224,11 @@ def _reduced_score(
 def _pairs_with_values(
     differences: np.ndarray, blocks: Iterable[Block], symmetric: bool
 ) -> list[bool]:
-    """Return whether a difference exists (is not NaN), for every pair in the blocks; a pair in
-    several blocks counts once, and with ``symmetric`` so do (i, j) and (j, i)."""
+    """Return, for every pair in the blocks, whether a difference exists (is not NaN).
+
+    ``differences``: (rows, columns). A pair in several blocks counts once. With ``symmetric`` and a
+    square matrix, (i, j) and (j, i) count as the same pair.
+    """
     pairs = {(i, j) for b in blocks for i, j in zip(b.rows.tolist(), b.columns.tolist())}
     if symmetric and len(differences) == differences.shape[1]:
         pairs = {(min(i, j), max(i, j)) for i, j in pairs}

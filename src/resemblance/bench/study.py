@@ -206,9 +206,10 @@ def study_folder(
     """Prepare the folder of a study for a run: check, create and lock the folder, save the purpose,
     remove unfinished files. Yield the absolute path and the joined purpose.
 
-    ``join``: see :func:`save_purpose`. Without a folder, a temporary folder is used, and the
-    purpose is ``run_purpose``. Raises ``ValueError`` as ``check_folder``, ``lock_folder`` and
-    ``save_purpose`` do.
+    ``join``: a function of the stored and the wanted purpose that returns the purpose to store.
+    Without a folder, a temporary folder is used, and the purpose is ``run_purpose``. Raises
+    ``ValueError`` for a folder that is in use, holds other files, or is a study with another
+    purpose.
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
@@ -226,7 +227,7 @@ def study_folder(
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a process holds the lock of a study; False in a read-only folder."""
+    """Return whether a process holds the lock of a study; False in a read-only folder."""
     try:
         with lock_folder(folder, patience=0):
             return False

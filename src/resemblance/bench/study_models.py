@@ -51,11 +51,13 @@ def train_possible(
     progress: StageProgress,
     resources: TrainingEnvironment | None = None,
 ) -> dict[str, str]:
-    """Train as :func:`train_plan` does, but continue after a failed training; return the reasons of
-    failures, by model name.
+    """Train every model of the plan that the study in ``folder`` lacks, and continue after a failed
+    training; return the reasons of failures, by model name.
 
-    ``resources``: for models on real data. Only an interrupt ends the whole run, or a pool that
-    lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run_calls`).
+    ``progress`` is called with ("training", done, total), and after failures with ("not trained",
+    failures, failures). ``resources``: for models on real data. Only an interrupt ends the whole
+    run, or a pool that lost a worker and cannot be replaced (see
+    :func:`resemblance.engine.workers.run_calls`).
     """
     failures = dict[str, str]()
     for recipe, outcome in _train_parents_first(folder, plan, executor, progress, resources):
@@ -190,7 +192,8 @@ def model_folder(study: Path, recipe: Recipe) -> Path:
 
 
 def is_trained(folder: Path, recipe: Recipe) -> bool:
-    """Whether the study in ``folder`` contains the model of a recipe, complete and undamaged.
+    """Return whether the study in ``folder`` contains the model of a recipe, complete and
+    undamaged.
 
     Arrays are read only if the size or the modification time differs from the recorded value.
     """
@@ -202,8 +205,8 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
 
 
 def is_written(folder: Path, recipe: Recipe) -> bool:
-    """Whether the study in ``folder`` contains the model of a recipe according to its traits;
-    arrays are not checked."""
+    """Return whether the study in ``folder`` contains the model of a recipe according to its
+    traits; arrays are not checked."""
     try:
         return _fingerprint_in_folder(model_folder(folder, recipe)) == recipe.fingerprint
     except (ValueError, OSError):
@@ -218,8 +221,8 @@ def _fingerprint_in_folder(model: Path) -> str | None:
 
 
 def _holds_recipe(model: Path, recipe: Recipe) -> bool:
-    """Whether the folder ``model`` contains the model of this recipe, with all files and undamaged
-    weights."""
+    """Return whether the folder ``model`` contains the model of this recipe, with all files and
+    undamaged weights."""
     try:
         return _fingerprint_in_folder(model) == recipe.fingerprint and is_complete(model)
     except (ValueError, OSError):
@@ -261,8 +264,8 @@ class ModelFamily(NamedTuple):
 
 
 def display_names(dataset: str, architecture: str) -> tuple[str, str]:
-    """Return the display names of a data set and an architecture: the names of the ReSi paper for
-    its own data sets and architectures, otherwise the arguments."""
+    """Return the display names (data set, architecture): the names of the ReSi paper for its own
+    data sets and architectures, otherwise the arguments."""
     dataset_info = DATASETS.get(dataset)
     if dataset_info is None:
         return dataset, architecture

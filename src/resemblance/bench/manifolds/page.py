@@ -244,8 +244,12 @@ class Style(NamedTuple):
 def measure_styles(
     measures: Mapping[str, MeasureInfo], default_specs: Iterable[str]
 ) -> dict[str, Style]:
-    """Return the style of every measure, by specification, the measures of the paper first. A
-    measure outside ``default_specs`` is the user's own and is visible."""
+    """Return the style of the line of every measure, by specification, the measures of the paper
+    first.
+
+    ``measures``: by specification. A measure outside ``default_specs`` is the user's own and is
+    visible.
+    """
     names = {
         spec: MKA_PAPER_LABELS.get(spec) or _label_with_options(info)
         for spec, info in measures.items()
@@ -496,8 +500,8 @@ def _grade_section(
 
 
 def _goodness(name: str, value: float | None, is_distance: bool) -> float | None:
-    """Return how good the grade ``name`` is, from 0 to 1; None for a missing grade, and for "lost"
-    of a distance, which has no right value."""
+    """Return the goodness of the grade ``name`` with the given value, from 0 (bad) to 1 (good);
+    None for a missing grade, and for "lost" of a distance, which has no right value."""
     if value is None or (name == "lost" and is_distance):
         return None
     if name.startswith("over"):

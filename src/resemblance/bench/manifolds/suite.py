@@ -178,9 +178,10 @@ def evaluate_clouds(run: SuiteRun, content: FrozenFeatures | None) -> Outcome:
 
 
 def _graded_cloud_cases(shapes: Iterable[CloudComparison], size: ManifoldSize) -> Iterator[Case]:
-    """Yield the tasks that rank measures.
+    """Yield the tasks that rank measures, from the comparisons of the clouds.
 
-    The construction of the clouds fixes the expectation, so the reliability is 1.
+    Only comparisons of ``GRADED_SHAPES`` that do not vary the number of neighbours give a task. The
+    construction of the clouds fixes the expectation, so the reliability is 1.
     """
     for case, part, _ in shapes:
         if case.shape not in GRADED_SHAPES or case.over_k:
@@ -206,8 +207,11 @@ def compared_clouds(
     measures: Sequence[Measure],
     compare: Callable[[Sequence[Case]], ComparisonsByPart],
 ) -> Measured:
-    """Compare all clouds of a run or of a pack at once, and return the measurements. ``compare``: a
-    function that compares the parts of tasks."""
+    """Compare all clouds of a run or of a pack at once, and return the measurements.
+
+    ``content``: the stored clouds. ``measures``: the measures of the run. ``compare``: maps tasks
+    to comparisons by part.
+    """
     name = content.facts["size"]
     shapes = read_cloud_comparisons(content)
     infos = list(map(measure_info, measures))
@@ -290,8 +294,9 @@ def _sweep_measures(measure: Measure) -> dict[int, str]:
 def _measures_at(
     case: CloudCase, measures: Iterable[Measure], size: ManifoldSize
 ) -> tuple[Measure, ...]:
-    """Return the measures to compare in a case, without repetition: in a sweep, every measure with
-    every number of neighbours; without measures that are too slow."""
+    """Return the ``measures`` to compare in a case, without repetition and without measures that
+    are too slow; in a sweep over neighbours, every measure with every number of neighbours that the
+    measure takes."""
     if case.over_k:
         ks = _sweep_neighbors(case, size)
         measures = [
@@ -316,7 +321,8 @@ def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
 def _uncompared_clouds(
     measures: Iterable[Measure], shapes: Iterable[CloudComparison], size: ManifoldSize
 ) -> dict[str, str]:
-    """Return, by specification of a measure that skips some comparisons of clouds, the reason."""
+    """Return, by specification, why a measure skips some comparisons of clouds; without an entry
+    for measures that skip none."""
     samples = f"above {size.slow} samples: too slow"
     neighbors = "above {:g} neighbours: its time grows with them, or it takes no more"
     plan = [shape.about for shape in shapes]

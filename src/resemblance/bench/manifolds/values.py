@@ -39,8 +39,11 @@ def difference_peak(measured: np.ndarray, positions: np.ndarray) -> float:
 
 
 def closeness_to_middle(measured: np.ndarray, positions: np.ndarray) -> BlockScore:
-    """Return minus the distance of the smallest difference from the middle, 0.5; 0 is best. The
-    arguments are the arguments of :func:`difference_peak`."""
+    """Return minus the distance of the position of the smallest difference from 0.5; 0 is best, the
+    weight is 1. NaN if a difference is missing, or all differences are equal.
+
+    ``measured``: the differences, (n,). ``positions``: of the differences, (n,), from 0 to 1.
+    """
     return BlockScore(-abs(difference_peak(measured, positions) - 0.5))
 
 
@@ -120,8 +123,12 @@ def curve(
 def curve_over_k(
     run: Measured, measure: str, experiment: str, **filters: float
 ) -> dict[float, float]:
-    """Return the value of a measure by number of neighbours; {} for a measure without neighbours.
-    ``filters``: as for :func:`curve`."""
+    """Return the value of a measure, given by its specification, by number of neighbours; {} for a
+    measure without neighbours.
+
+    ``filters``: fixed values of other fields of a :class:`Measurement`, such as ``n=1000``. Values
+    of several seeds are averaged; a number without a value is left out.
+    """
     specs_by_k = run.sweeps.get(measure, {})
     return _mean_by_x(
         (k, p.value)
@@ -154,8 +161,9 @@ def tau(
 def taus_over_k(
     run: Measured, measure: str, experiment: str, positions: Collection[float] | None = None
 ) -> dict[int, float]:
-    """Return Kendall's tau by number of neighbours; NaN if an order lacks a value, {} for a measure
-    without neighbours. ``positions``: as for :func:`tau`."""
+    """Return Kendall's tau of a measure, given by its specification, by number of neighbours; NaN
+    if an order lacks a value, {} for a measure without neighbours. ``positions``: the positions to
+    rank, by default all, as in :func:`tau`."""
     return {
         k: tau(run, spec, experiment, positions)
         for k, spec in sorted(run.sweeps.get(measure, {}).items())
@@ -209,8 +217,8 @@ def _variation_along(run: Measured, measure: str, axis: str) -> float:
 
 
 def _coefficient_of_variation(values: Iterable[float]) -> float:
-    """Return the standard deviation divided by the magnitude of the mean; NaN for fewer than two
-    values or a mean of zero."""
+    """Return the standard deviation of ``values`` (divisor n) divided by the magnitude of their
+    mean, without unit; NaN for fewer than two values or a mean of zero."""
     numbers = np.array(list(values))
     if len(numbers) < 2 or numbers.mean() == 0:
         return np.nan

@@ -266,8 +266,13 @@ def _join_pack_tasks(pack: PackWithTasks | None, other: PackWithTasks, file: Pat
 
 
 def _measure_entry(scores: PackScores) -> dict[str, Any]:
-    """Return the document of the scores on a pack. Its values are a number per task, or a list if
-    the score is missing or has parts, failures or a reason."""
+    """Return the document of the scores of a measure on a pack: "seconds", "environment", "values"
+    and "without".
+
+    "values" has an entry per task: a number, or the list [score, parts, is incomplete, reason] if
+    the score is missing or has parts, failures or a reason. "without" has, per task, the list of
+    the scores without a seed.
+    """
     values = [
         [c.value, list(c.parts), c.is_incomplete, c.reason]
         if c.parts or c.is_incomplete or c.reason or c.value is None

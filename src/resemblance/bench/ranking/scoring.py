@@ -202,8 +202,8 @@ def score_all(
 
 
 def _suite_progress(pack: Pack, progress: StageProgress | None) -> StageProgress | None:
-    """Return a function like ``progress`` that prefixes every stage with the name of the suite;
-    None for None."""
+    """Return a function (stage, done, total) that calls ``progress`` with the name of the suite
+    before the stage, "SUITE: STAGE"; None if ``progress`` is None."""
     return progress and (
         lambda stage, done, total: progress(f"{pack.manifest.suite}: {stage}", done, total)
     )
@@ -215,8 +215,8 @@ def score_packs(
     executor: Executor | None = None,
     progress: StageProgress | None = None,
 ) -> tuple[PackScores, ...]:
-    """Return the scores of all measures on all packs, sorted by measure and then by pack, in the
-    given orders. ``progress``: see :func:`score_all`."""
+    """Return the scores of all ``measures`` on all ``packs``, sorted by measure and then by pack,
+    in the given orders. ``progress``: called with (stage, done, total)."""
     places, specs = list(packs), list(measures)
     work = [(measure, pack) for pack in places for measure in specs]
     order = {pack.manifest.identity: i for i, pack in enumerate(places)}

@@ -27,7 +27,7 @@ class TaskSubset(NamedTuple):
     test: str = ""
 
     def has(self, suite: str, test: str, cell: str) -> bool:
-        """Whether the selection contains the task called ``cell``."""
+        """Return whether the selection contains the task called ``cell``, of a test of a suite."""
         is_in_tests = suite in self.suites and self.test in ("", test)
         return is_in_tests and self.domain in ("", domain_of_task(cell))
 

@@ -86,14 +86,16 @@ TRIVIAL_SPECS = tuple(entry.spec for entry in TRIVIAL_MEASURES)
 
 
 def is_random_guessing(entry: Measure) -> bool:
-    """Whether a measure is :func:`random_guessing`, also after a transfer to another process."""
+    """Return whether a measure is :func:`random_guessing`, also after a transfer to another
+    process."""
     is_own = entry.function.__module__ == random_guessing.function.__module__
     return is_own and entry.spec == random_guessing.spec
 
 
 def guess_scores(cases: Iterable[Case]) -> Iterator[Score]:
-    """Yield the mean score of random differences in every task, over 100 draws, as the scores of
-    :func:`random_guessing`."""
+    """Yield a score per task for the measure :func:`random_guessing`: the mean score of random
+    differences over ``N_GUESSES`` draws. All parts, and all scores without a seed, have the same
+    value."""
     for case in cases:
         value = float(np.mean([_guess_score(case, draw) for draw in range(N_GUESSES)]))
         name, label = random_guessing.spec, random_guessing.label

@@ -373,7 +373,8 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
 
 
 def _missing_answers_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]:
-    """Yield a sentence for every cause of missing answers, with the questions."""
+    """Yield a sentence for every cause of missing answers, with the questions. ``verdicts``: the
+    questions without an answer, of a single measure."""
     by_cause: dict[str, list[QuestionVerdict]] = {}
     for verdict in verdicts:
         count, _, cause = verdict.reason.partition(": ")
@@ -410,7 +411,8 @@ def _baseline_score(verdict: QuestionVerdict, name: str) -> str:
 
 
 def _equal_measures_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]:
-    """Yield a sentence on the other measures with equal scores in all or nearly all questions."""
+    """Yield at most a sentence: the other measures whose scores equal the scores of the measure in
+    all or nearly all questions. ``verdicts``: of a single measure."""
     scored = [v for v in verdicts if v.score is not None]
     counts = Counter(label for v in scored for label in v.equals)
     most = max(counts.values(), default=0)

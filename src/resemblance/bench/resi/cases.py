@@ -215,8 +215,8 @@ def _models_in_setting(
 
 
 def _last_layers_part(model_features: Sequence[ModelFeatures]) -> Part:
-    """Return a part that compares the last layers of models with each other, without
-    expectation."""
+    """Return a part that compares the last layers of the models with each other, by model name,
+    without expectation. The units are the seeds."""
     last_layers = {s.name: list(s.layers)[-1] for s in model_features}
     maps = {
         s.name: s.maps[last_layers[s.name]] for s in model_features if last_layers[s.name] in s.maps
@@ -295,7 +295,9 @@ def _group_test(
     """Return the tasks of a test of groups (tests 3 to 5), or the reason why there is none: models
     of the same group should differ less than models of different groups (Eq. 7).
 
-    ``rule``: "separated" or "published", see :func:`choose_groups`. ``cases`` makes the tasks.
+    ``test``: the setting of the models, such as "shortcut". ``rule``: which groups are compared,
+    "separated" or "published" (see :func:`choose_groups`). ``model_features``: all models of the
+    family. ``cases`` makes the tasks.
     """
     test_models = _models_in_setting(model_features, test)
     if not test_models:
@@ -369,8 +371,8 @@ def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> Ta
 
 
 def takes_part_in_test(members: SeedGroup, setting: str, seed: int) -> bool:
-    """Whether a test compares the models of a setting and a seed. ``members``: the models of the
-    test; seeds count from 0."""
+    """Return whether a test compares the models of a setting and a seed. ``members``: the models of
+    the test; seeds count from 0."""
     return setting in members.settings and seed < members.each
 
 

@@ -132,8 +132,12 @@ def choose_groups(
 def _accuracies_by_group(
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]], key: str
 ) -> dict[str, tuple[float, ...]] | None:
-    """Return the accuracies of a kind by group; None if a model lacks the accuracy. ``members``:
-    see :func:`choose_groups`. ``key``: the kind, "test" or "augmented"."""
+    """Return the accuracies of a kind by group, a number per model; None if a model lacks the
+    accuracy.
+
+    ``members``: by group, a pair: a number, and the accuracies of every model, by kind. ``key``:
+    the kind, "test" or "augmented".
+    """
     if not all(key in model for _, models in members.values() for model in models):
         return None
     return {name: tuple(model[key] for model in models) for name, (_, models) in members.items()}

@@ -100,7 +100,7 @@ def resi_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Re
 
 
 def _planned_settings(plan: TrainingPlan, domain: str) -> Iterator[tuple[str, float, int]]:
-    """Yield setting, strength and number of models of a domain."""
+    """Yield triples of a domain: setting, strength (0 to 1), and number of models."""
     yield "normal", 0.0, plan.seeds
     yield "layers", 0.0, plan.seeds
     for setting, strengths in plan.strengths[domain].items():
@@ -162,8 +162,8 @@ def collect_model_groups(
 
 
 def _complete_groups(folder: Path, plan: Sequence[Recipe], study_purpose: Purpose) -> list[Recipe]:
-    """Return the recipes of the plan, then the recipes of other domains in the study if the study
-    has all models of the domain. ``folder``: of the study."""
+    """Return the recipes of ``plan``, then the recipes of every other domain of which the study has
+    all models. ``folder``: of the study."""
     domains, all_recipes = {recipe.domain for recipe in plan}, list(plan)
     for domain in study_domains(study_purpose):
         domain_recipes = resi_recipes(study_purpose.size, [domain]) if domain not in domains else ()

@@ -136,7 +136,8 @@ def add_judged_claims(
     result: Result, evaluation: Evaluation, claims: JudgesByPaper | None
 ) -> Result:
     """Return a copy of the result of an evaluation with the claims of a paper judged on the
-    evaluation. ``claims``: see :func:`evaluate`."""
+    evaluation. ``claims``: by the name of a section, a function from the evaluation to judged
+    claims; None adds no claims."""
     facts = dict.fromkeys((section.name for section in result.sections), evaluation)
     return add_claims(result, claims, facts)
 
@@ -303,7 +304,8 @@ def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[p
 def strips_of_groups(groups: Iterable[ModelGroup]) -> tuple[Strips, ...]:
     """Return the accuracies of the groups of a test, a figure per architecture.
 
-    Poolings of the same architecture with different accuracies have separate figures.
+    ``groups``: of a single test. Poolings of the same architecture with different accuracies have
+    separate figures.
     """
     panels: dict[tuple[tuple[str, ...], int], list[ModelGroup]] = defaultdict(list)
     counts = Counter[tuple[str, ...]]()
@@ -369,7 +371,7 @@ def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[
 
 
 def compared_models(evaluation: Evaluation) -> set[tuple[str, ...]]:
-    """Return domain, data set, architecture and name of every compared model."""
+    """Return the tuples (domain, data set, architecture, name) of all compared models."""
     models = set[tuple[str, ...]]()
     for part in evaluation.parts():
         names = (part.model,) if part.model else part.comparison.rows

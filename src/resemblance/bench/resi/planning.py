@@ -133,10 +133,10 @@ def plan(
 ) -> tuple[PlannedModels, ...]:
     """Return the cost of a part of the paper's benchmark, by data set and architecture.
 
-    ``folder``: a study, which may already contain some of the models. ``portion``: the keywords of
-    :func:`resemblance.bench.resi.paper.paper_subset_for`.
-
-    Raises ``ValueError`` as :func:`resemblance.bench.resi.paper.paper_subset_for` does.
+    ``folder``: a study, which may already contain some of the models. ``portion``: ``datasets``,
+    ``architectures``, ``tests``, ``domains``, ``seeds`` or ``hyperparameters``, the keywords of
+    :func:`resemblance.bench.resi.paper.paper_subset_for`. Raises ``ValueError`` for unknown words,
+    for too few seeds, and for an architecture that no chosen data set has.
     """
     subset = paper_subset_for(size, **portion)
     by_models = groupby(recipes(subset), key=lambda r: (r.dataset, r.architecture))
@@ -170,8 +170,8 @@ def _numbers_written(recipe: Recipe, size: ModelSize) -> int:
 
 
 def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
-    """Return header, lines and note of the table of a plan: a line per row, then a line with
-    totals."""
+    """Return the table of a plan in three parts: the header; the lines, one per row of ``rows``,
+    then a line with totals; and the note."""
     used_settings = {setting for row in rows for setting in row.models}
     settings = [setting for setting in TRAINING_SETTINGS if setting in used_settings]
     header = ("data set", "models", *settings, "there", *HOUR_COLUMNS, *DISK_COLUMNS)

@@ -263,9 +263,10 @@ def _purpose_and_options(
     """Return the purpose and the options of a run; omitted options keep their values from the last
     run of a study.
 
-    ``folder``: of the study. ``size``: empty if omitted. ``models``: the folder of a user's own
-    models. ``words``: all other options by name. Raises ``ValueError`` for missing, unknown or
-    contradictory options.
+    ``folder``: of the study. ``size``: empty if omitted. ``domains``: of the models to train, None
+    if omitted. ``models``: the folder of a user's own models. ``words``: all other options by name.
+    Raises ``TypeError`` for an unknown name, and ``ValueError`` for missing or contradictory
+    options.
     """
     if unknown_names := sorted(
         set(words) - {*PAPER_OPTION_NAMES, *TRAINING_OPTION_NAMES, *SCORING_OPTION_NAMES}

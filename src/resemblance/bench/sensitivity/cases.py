@@ -267,8 +267,8 @@ def all_references_part(members: RepresentationSet) -> Part:
 
 
 def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
-    """Return the matrix of differences by measure, without rounding error, so that equal
-    differences stay equal."""
+    """Return the matrices of differences, (rows, columns), by specification of a measure, rounded
+    so that equal differences stay equal."""
     return {
         m.spec: round_differences(comparison.dissimilarity(m.spec)) for m in comparison.measures
     }
@@ -329,7 +329,8 @@ def all_layers_set(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
     """Return all layers of all models as a single set, called "all", and the designs for bootstrap
-    and permutations."""
+    and permutations: three mappings. The bootstrap draws seeds as blocks. Permutations stay within
+    seeds and within layers."""
     pairs = [(s, name) for s in model_features for name in s.layers]
     columns = {
         f"{s.name}/{name}": normalized_samples(
@@ -362,7 +363,8 @@ def deletion_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
     """Return a set for each of the last layers, all seeds with all deletions, and the designs for
-    bootstrap and permutations. The undeleted representations are the possible references.
+    bootstrap (seeds as blocks) and permutations (within seeds and within numbers of deleted
+    components): three mappings. The undeleted representations are the possible references.
 
     Layers whose number of deletions differs from the last layer are left out.
     """
@@ -399,9 +401,12 @@ def _deletions_of_layer(
 def _accuracies_by_place(
     places: Iterable[tuple[ModelFeatures, str, int]],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return the probe accuracy at every place (model, layer, number of deleted components),
-    (places,), and the correctness per input, (places, inputs), both under the name "probe"; models
-    in a pack have accuracies only."""
+    """Return the probe accuracy at every place, (places,), and the correctness per input, (places,
+    inputs), both under the name "probe"; the second mapping is empty for models in a pack, which
+    have accuracies only.
+
+    ``places``: triples (model, layer, number of deleted components).
+    """
     entries = [s.traits["probes"][layer][str(k)] for s, layer, k in places]
     if not all(isinstance(entry, list) for entry in entries):
         return {"probe": np.array(entries, float)}, {}
@@ -420,8 +425,8 @@ def probe_accuracies(features: ModelFeatures) -> dict[str, dict[str, float]]:
 
 
 def _parse_answers(words: Iterable[str]) -> np.ndarray:
-    """Parse answers like ["10.", ...], a word per division of the inputs, into numbers (divisions,
-    inputs); "." becomes NaN."""
+    """Parse answers into numbers (divisions, inputs). ``words``: a word per division of the inputs,
+    such as "10."; a sign per input, "1" becomes 1, "0" becomes 0 and "." becomes NaN."""
     signs = {"0": 0.0, "1": 1.0, ".": np.nan}
     return np.array([[signs[sign] for sign in word] for word in words])
 

@@ -350,7 +350,8 @@ def _observed_correlations(
 
 
 def _bootstrap_interval(draws: np.ndarray) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of the draws with a value; (None, None) without such draws."""
+    """Return the ends (low, high) of the 95 % percentile interval of the draws, (draws,), without
+    NaN; (None, None) if all draws are NaN."""
     low, high = percentile_interval(draws)
     return finite_or_none(low), finite_or_none(high)
 

@@ -144,7 +144,7 @@ def drop_settings_with_nan(
 
 
 def have_same_layers(model_features: Sequence[ModelFeatures]) -> bool:
-    """Whether all models have layers of the same names in the same order."""
+    """Return whether all models have layers of the same names in the same order."""
     return len({tuple(s.layers) for s in model_features}) == 1
 
 
@@ -188,8 +188,8 @@ def parse_bits(text: Any) -> np.ndarray:
 
 
 def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str]:
-    """Return the out-of-distribution accuracies that only some models have, by name, with the
-    reason why the accuracy is left out."""
+    """Return, by name, why an out-of-distribution accuracy is left out: only some of the models
+    have the accuracy."""
     accuracies = _shifted_accuracies(model_features)
     reasons = {}
     for name in dict.fromkeys(chain.from_iterable(accuracies)):
@@ -203,8 +203,8 @@ def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str
 
 
 def _shifted_accuracies(model_features: Sequence[ModelFeatures]) -> list[dict[str, float]]:
-    """Return the out-of-distribution accuracies of every model, by name; {} for a model without
-    accuracies."""
+    """Return the out-of-distribution accuracies of every model, a share by name, without
+    ``EXCLUDED_ACCURACIES``; {} for a model without accuracies."""
     results = [dict(s.traits.get("accuracies") or {}) for s in model_features]
     for accuracies in results:
         for name in EXCLUDED_ACCURACIES:

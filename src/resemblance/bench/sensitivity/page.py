@@ -340,7 +340,7 @@ def _average_estimates(columns: FindingsByColumn, quality: CorrelationName) -> d
 
 
 def mean_or_none(values: Iterable[float | None]) -> float | None:
-    """Return the mean of numbers; None without numbers, or if a number is missing."""
+    """Return the mean of ``values``; None without values, or if a value is None."""
     numbers = list(values)
     finite_numbers = [v for v in numbers if v is not None]
     if numbers and len(finite_numbers) == len(numbers):

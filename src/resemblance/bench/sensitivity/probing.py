@@ -54,8 +54,12 @@ def probe(
 
 
 def mean_accuracy(answers: np.ndarray) -> float:
-    """Return the accuracy of a probe from its answers (divisions, n), as in :func:`probe_answers`:
-    the share of correct answers, averaged over divisions."""
+    """Return the accuracy of a probe, from 0 to 1: the share of correct answers, averaged over
+    divisions.
+
+    ``answers``: (divisions, n); 1 for a correct answer, 0 for a wrong answer, NaN for a sample
+    outside the test samples.
+    """
     return float(np.mean([known_mean(row) for row in answers]))
 
 
@@ -169,7 +173,11 @@ def _rightly_classified(
     points: np.ndarray, labels: np.ndarray, part: SampleDivision, penalties: Sequence[float]
 ) -> np.ndarray:
     """Return whether each test sample of a division is classified correctly, (test samples,), with
-    the penalty of the best validation accuracy; ``penalties`` are sorted, the strongest first."""
+    the penalty of the best validation accuracy.
+
+    ``points``: (n, d). ``labels``: class numbers, (n,). ``part``: the positions of training,
+    validation and test samples. ``penalties``: sorted, the strongest first.
+    """
     train, validation, test = part
     scores = [
         _fit_classifier(points[train], labels[train], p).score(

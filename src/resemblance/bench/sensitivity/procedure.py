@@ -158,8 +158,9 @@ def check_row_positions(name: str, rows: Any, n: int) -> np.ndarray:
 
 
 def expected_differences(functionality: np.ndarray, reference: int) -> np.ndarray:
-    """Return the absolute differences in functionality (n,) from the model at position
-    ``reference``; rounding to 12 decimals keeps equal differences equal."""
+    """Return the absolute differences in functionality, (n,), from the model at position
+    ``reference``; rounding to 12 decimals keeps equal differences equal. ``functionality``: of the
+    models, (n,)."""
     return np.abs(functionality - functionality[reference]).round(12)
 
 

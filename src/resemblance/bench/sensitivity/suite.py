@@ -333,7 +333,7 @@ def _best_order_cases(
     model_features: Sequence[ModelFeatures], size: SensitivitySize, facts: Mapping[str, float] = {}
 ) -> list[Case]:
     """Return the tasks of all benchmarks, with the best representations as the only references.
-    ``facts``: known reliabilities by task."""
+    ``facts``: known reliabilities, by name of the task."""
     return [
         case
         for benchmark in BENCHMARKS

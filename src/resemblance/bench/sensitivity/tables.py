@@ -74,7 +74,7 @@ def family_tables(findings: Findings) -> Iterator[Table]:
 
 def sort_best_first(records: Iterable[TableRecord], key: str) -> list[TableRecord]:
     """Return the records sorted by the number under ``key``, the largest first and None last; ties
-    up to rounding are sorted by name."""
+    up to rounding are sorted by the text under "measure"."""
     return sorted(
         records, key=lambda r: (r[key] is None, -round(float(r[key] or 0), 9), str(r["measure"]))
     )
@@ -260,8 +260,9 @@ def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Co
 
 
 def _differences_by_layer(findings: Findings, layers: Sequence[str]) -> Table:
-    """Return a table with the contrasts between the measures of the paper in every layer, as in
-    Appendix E of the paper."""
+    """Return a table of Appendix E of the paper: per layer and pair of the paper's measures, the
+    difference of Kendall's correlation, averaged over functionalities. ``layers``: their names, in
+    order."""
     contrasts = [contrasts_by_layer(findings.correlations, *pair) for pair in PAPER_CONTRASTS]
     return Table.of(
         [

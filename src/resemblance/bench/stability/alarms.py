@@ -114,8 +114,8 @@ class AlarmRates(NamedTuple):
 
 
 def copy_differences(points: Iterable[PerturbedCopy], spec: str) -> np.ndarray:
-    """Return the differences of the copies for a measure, (copies,), NaN for a missing value;
-    ``KeyError`` for a measure outside the run."""
+    """Return the differences of the copies ``points`` from their unperturbed models, for a measure,
+    (copies,); NaN for a missing value. Raises ``KeyError`` for a measure outside the run."""
     return _as_floats([p.differences[spec] for p in points])
 
 
@@ -207,7 +207,8 @@ def calibration_copies(model: PerturbedModel) -> list[PerturbedCopy]:
 
 def first_alarm(model: PerturbedModel, spec: str, threshold: Threshold) -> float:
     """Return the smallest noise level α that raises the alarm; infinity without an alarm, NaN if a
-    comparison failed or no noise is harmless. ``threshold``: returns the excess of every copy."""
+    comparison failed or no noise is harmless. ``threshold``: maps (model, copies, specification) to
+    the excess of every copy; a positive excess raises the alarm."""
     points = model.disturbed("noise", 1)
     excess = threshold(model, points, spec)
     if excess is None or np.isnan(excess).any():
@@ -224,14 +225,19 @@ def first_harm(model: PerturbedModel) -> float:
 
 
 def _first_level(points: Iterable[PerturbedCopy], flags: Iterable[bool]) -> float:
-    """Return the smallest level with a true flag; infinity without such a level."""
+    """Return the smallest level of the copies ``points`` with a true flag; infinity without such a
+    level. ``flags``: a value per copy."""
     return min((p.level for p, flag in zip(points, flags) if flag), default=float("inf"))
 
 
 def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshold) -> AlarmRates:
-    """Return how often a threshold raises the alarm, over the test copies of all models; NaN if a
-    comparison failed, or without copies of the kind. ``threshold``: returns the excess of every
-    copy."""
+    """Return how often a threshold raises the alarm, from 0 to 1, over the test copies of all
+    models: of harmless copies, then of harmed copies. NaN if a comparison failed, or without copies
+    of the kind.
+
+    ``threshold``: maps (model, copies, specification) to the excess of every copy; a positive
+    excess raises the alarm.
+    """
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
         points = threshold_test_copies(model)
@@ -255,11 +261,11 @@ def loss_tracking(
     models: Iterable[PerturbedModel], spec: str, kind: str, *, linear: bool = False
 ) -> float:
     """Return Spearman's correlation of difference and loss of accuracy (Pearson's if ``linear``)
-    over the copies of a kind of perturbation, averaged over models.
+    over the copies of a kind of perturbation, averaged over models, in [-1, 1].
 
-    Models with the same loss after all perturbations are left out. NaN if a comparison failed, and
-    if a measure reports the same difference after all perturbations: a measure may not drop hard
-    models.
+    Models with the same loss after all perturbations are left out; NaN if none remains. NaN also if
+    a comparison failed, and if a measure reports the same difference after all perturbations: a
+    measure may not drop hard models.
     """
     correlations = []
     for model in models:
@@ -291,7 +297,7 @@ def count_harmed_copies(
 
 def loss_detection(models: Iterable[PerturbedModel], spec: str, kind: str, loss: float) -> float:
     """Return the area under the ROC curve for detecting a loss of accuracy above ``loss`` (a share,
-    0.02) after perturbations of a kind.
+    0.02) by a large difference, after perturbations of a kind, from 0 to 1.
 
     Only copies of the same model are compared, so no scale is needed; a model has the weight of its
     number of pairs. NaN if a comparison failed, and with fewer than five copies above ``loss`` or

@@ -138,10 +138,10 @@ def deletion_section(
 
 
 def _shares_by_removed(differences: Mapping[int, float]) -> dict[int, float]:
-    """Rescale differences to shares of their range, 0 for the smallest and 1 for the largest, by
-    number of removed components.
+    """Return differences as shares of their range, 0 for the smallest and 1 for the largest, by
+    number of removed components. ``differences``: by the same numbers.
 
-    {} if all differences are equal; a missing difference is left out.
+    {} if all differences are equal; a missing difference (NaN) is left out.
     """
     numbers = {k: d for k, d in differences.items() if not np.isnan(d)}
     low, high = min(numbers.values(), default=0.0), max(numbers.values(), default=0.0)
@@ -154,10 +154,8 @@ def _shares_by_removed(differences: Mapping[int, float]) -> dict[int, float]:
 def canary_section(
     models: Sequence[PerturbedModel], reasons: Mapping[str, str], overview: ScoreOverview
 ) -> Section:
-    """Return the section of the canary experiment, from perturbed models.
-
-    ``reasons``: why models could not be trained.
-    """
+    """Return the section of the canary experiment. ``models``: the perturbed models. ``reasons``:
+    why other models could not be trained. ``overview``: the measures and their scores."""
     if not models:
         return Section("canary", CANARY_TITLE, ABOUT_CANARY, reasons=reasons)
     labels = stability_labels(overview.measures)
@@ -206,8 +204,12 @@ def stability_score_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
 
 
 def _levels_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure, kind: str) -> Table:
-    """Return a table of the means over models at every level of a kind of perturbation, as in
-    Tables 47 to 51 of the paper."""
+    """Return a table with a row per level of a kind of perturbation (Tables 47 to 51 of the paper):
+    means over ``models`` of the loss of accuracy, of the share of significant losses, and of the
+    difference of every measure as a share of its scale.
+
+    ``labels``: of measures, by specification. ``kind``: "noise", "rounding" or "adapters".
+    """
     rows = []
     for name in dict.fromkeys(p.name for model in models for p in model.of(kind)):
         copies = [(model, p) for model in models for p in model.of(kind) if p.name == name]
@@ -301,8 +303,8 @@ def _alarms_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
 
 
 def _median_level(levels: Sequence[float]) -> float | None:
-    """Return the median of levels, which may be infinite, as an observed level; None if the median
-    is infinite or a level is NaN."""
+    """Return the upper median of noise levels, which may be infinite: always an observed level.
+    None if the median is infinite or a level is NaN."""
     return finite_or_none(float(np.quantile(levels, 0.5, method="higher")))
 
 

@@ -139,8 +139,8 @@ def planned_perturbations(size: str) -> list[tuple[Recipe, PerturbationSpec]]:
 def _perturb_weights(
     part: PerturbationSpec, state: WeightsByName
 ) -> Iterator[tuple[str, float, WeightsByName]]:
-    """Yield a name, the level, and the changed weights for every perturbation of a part. ``state``:
-    the weights of the model, by name; not changed."""
+    """Yield a name, the level (the amount of the perturbation), and the changed weights for every
+    perturbation of a part. ``state``: the weights of the model, by name; not changed."""
     labels = (0, "canary", part["model"])  # labels of the random generator
     for level in part["levels"]:
         if part["kind"] == "noise":
@@ -185,8 +185,8 @@ def perturb_and_observe(
 
 
 def _outputs_with_weights(recipe: Recipe, state: WeightsByName) -> tuple[np.ndarray, np.ndarray]:
-    """Run the benchmark inputs through a model with these weights; return the last layer and the
-    outputs."""
+    """Run the benchmark inputs through a model with the weights ``state``, by name; return the last
+    layer (n, features) and the outputs (n, classes)."""
     extraction = extract(recipe, state)
     layers = next(iter(extraction.layers.values()))
     return list(layers.values())[-1], extraction.outputs
@@ -320,10 +320,11 @@ def cases_of_copies(
     """Return the tasks: for every architecture, the kinds of perturbation with some loss of
     accuracy.
 
-    ``parts``: the comparisons of the outcomes. A task has a single quality, so that the same copies
-    do not count twice. The quality is the area under the ROC curve if enough copies lost more than
-    two points and enough copies did not; otherwise Spearman's correlation. ``reliabilities``: by
-    task name, for models without stored answers.
+    ``outcomes``: the perturbations of all models. ``parts``: the comparisons of the outcomes, in
+    the same order. A task has a single quality, so that the same copies do not count twice. The
+    quality is the area under the ROC curve if enough copies lost more than two points and enough
+    copies did not; otherwise Spearman's correlation. ``reliabilities``: by task name, for models
+    without stored answers.
     """
     draws = defaultdict[tuple[str, str], list[tuple[PerturbationOutcome, Part]]](list)
     for outcome, part in zip(outcomes, parts, strict=True):
@@ -411,9 +412,12 @@ def _copies_case(
 def _copies_reliability(
     pairs: Sequence[tuple[Part, np.ndarray | None]], is_area: bool
 ) -> float | None:
-    """Return the reliability of the expected losses: of the loss exceeding two points if
-    ``is_area``, otherwise of the loss of accuracy. The mean over models, with the weights of their
-    parts; None if unknown."""
+    """Return the reliability of the expected losses, at most 1: of the loss exceeding two points if
+    ``is_area``, otherwise of the loss of accuracy. The result is the mean over models, with the
+    weights of their parts; None if unknown for all.
+
+    ``pairs``: per model, the part and the losses by input, (copies, inputs), or None.
+    """
     expected = (lambda loss: (loss > DETECTED_LOSSES[1]).astype(float)) if is_area else np.asarray
     weighted_values = list[tuple[float, float]]()
     for part, losses in pairs:

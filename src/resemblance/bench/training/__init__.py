@@ -89,8 +89,9 @@ def extract(
 ) -> ModelOutputs:
     """Return the outputs of a trained model and of the model's layers for the benchmark inputs.
 
-    ``state``: the weights by name, as from :func:`fit`. ``resources``: required for models on real
-    data. Raises ``ValueError`` as :func:`fit` does.
+    ``state``: the weights by name, arrays as :func:`fit` returns. ``resources``: required for
+    models on real data. Raises ``ValueError`` for an invalid recipe, missing or damaged data, and
+    weights of another network.
     """
     if recipe.dataset not in DATASETS:
         return _training_module("packaged").extract(recipe, state)

@@ -310,10 +310,11 @@ def _check_checkpoint_facts(recipe: Recipe, facts: Any) -> None:
 
 
 def _vision_name(name: str, network: Mapping[str, Any]) -> str:
-    """Return the name of a weight in our network.
+    """Return the name in our network of a weight called ``name`` in a file.
 
-    The function uses the current names of transformers and removes up to two prefixes of an
-    enclosing module. If our network has no matching weight, the name stays unchanged.
+    ``network``: the weights of our network, by name. The function uses the current names of
+    transformers and removes up to two prefixes of an enclosing module. If our network has no
+    matching weight, the name stays unchanged.
     """
     for words in range(MAX_NAME_PREFIXES + 1):
         short_name = name.split(".", words)[-1]

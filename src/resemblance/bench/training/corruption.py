@@ -57,7 +57,10 @@ def replace_labels(
     labels: np.ndarray, share: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
     """Return a copy of the labels, (n,), after replacing exactly ``int(share * n)`` labels, chosen
-    without replacement, by labels from ``draw``."""
+    without replacement, by labels from ``draw``.
+
+    ``draw``: maps labels (m,) to random classes (m,).
+    """
     result = labels.copy()
     rows = random.permutation(len(labels))[: int(share * len(labels))]
     result[rows] = draw(labels[rows])
@@ -68,7 +71,10 @@ def redraw_labels(
     labels: np.ndarray, share: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
     """Return labels, (n,), with every label replaced by a label from ``draw`` with probability
-    ``share``."""
+    ``share``.
+
+    ``draw``: maps labels (n,) to random classes (n,).
+    """
     return np.where(random.random(len(labels)) < share, draw(labels), labels)
 
 
@@ -76,5 +82,8 @@ def shortcut_labels(
     labels: np.ndarray, rate: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
     """Return the classes, (n,), shown by shortcuts: the true class with probability ``rate``,
-    otherwise a class from ``draw``."""
+    otherwise a class from ``draw``.
+
+    ``draw``: maps labels (n,) to random classes (n,).
+    """
     return np.where(random.random(len(labels)) < rate, labels, draw(labels))

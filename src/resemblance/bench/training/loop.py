@@ -81,8 +81,8 @@ class Checkpoint:
         return self._file is not None and time.monotonic() - self._written >= self._every
 
     def save(self, state: dict[str, Any]) -> None:
-        """Replace the state in the file atomically: a reader finds either the old or the new
-        state."""
+        """Replace the state in the file atomically: a reader finds either the old or the new state.
+        ``state``: objects that PyTorch can save, by name. Without a file, do nothing."""
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +124,10 @@ def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[
 
 
 def build_optimizer(model: Any, options: Mapping[str, Any]) -> Any:
-    """Return the optimizer of all parameters of a PyTorch module.
+    """Return the optimizer of all parameters of a PyTorch module ``model``.
 
-    Options: ``lr``, ``weight_decay``; ``optimizer``: "adam" (the default), "adamw" with ``betas``
-    and ``eps``, or "sgd" with ``momentum`` and ``nesterov``.
+    ``options``: the numbers ``lr`` and ``weight_decay``; ``optimizer``: "adam" (the default),
+    "adamw" with ``betas`` and ``eps``, or "sgd" with ``momentum`` and ``nesterov``.
     """
     optim = import_optional("torch").optim
     keywords = {name: options[name] for name in ("lr", "weight_decay")}
@@ -175,7 +175,8 @@ class Schedule(NamedTuple):
     unit: int = 1
 
     def share(self, step: int) -> float:
-        """Return the fraction at a step, counted from 0."""
+        """Return the learning rate at a step, counted from 0, as a fraction of the full rate, from
+        0 to 1."""
         time, (start, end) = step // self.unit, self.warmup
         rise = (time - start) / (end - start) if time < end else 1.0
         decay_time, length = max(time - self.decay_start, 0), max(1, self.total - self.decay_start)
@@ -275,8 +276,12 @@ def _set_random_state(device: Any, state: Mapping[str, Any]) -> None:
 
 
 def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
-    """Return a context manager in which matrix products on the device have the given precision;
-    ``ValueError`` for an unknown precision, and for float16 on a CPU."""
+    """Return a context manager for matrix products on the device in "float32", "bfloat16" or
+    "float16".
+
+    The manager is the autocast of PyTorch, or has no effect for "float32". Raises ``ValueError``
+    for another precision, and for float16 on a CPU.
+    """
     check_choice("precision", precision, TRAINING_PRECISIONS)
     if precision == "float32":
         return nullcontext()
@@ -315,6 +320,6 @@ def load_state(model: Any, state: WeightsByName, owner: str, partly: bool = Fals
 
 
 def accuracy(outputs: np.ndarray, labels: np.ndarray) -> float:
-    """Return the classification accuracy: the fraction of rows of ``outputs`` (n, classes) with the
-    largest output at the label."""
+    """Return the classification accuracy, from 0 to 1: the fraction of rows of ``outputs`` (n,
+    classes) with the largest output at the label. ``labels``: class numbers, (n,)."""
     return float((outputs.argmax(axis=1) == labels).mean())

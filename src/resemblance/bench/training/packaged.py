@@ -117,8 +117,9 @@ def _load_pretrained_body(
 
 
 def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
-    """Return the accuracies, named like "rotation/3", and their means: for every shift over the
-    severities, and as ``"shift"`` over all shifts. "test" belongs to no mean."""
+    """Return the ``accuracies``, with names such as "rotation/3", and their means: for every shift
+    over the severities ("rotation"), and as ``"shift"`` over all shifts. "test" belongs to no
+    mean."""
     families: dict[str, list[float]] = {}
     for name, value in accuracies.items():
         if name != "test":
@@ -175,9 +176,9 @@ def check_recipe(
 
 
 def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
-    """Return the indices of the training examples of a recipe among examples with these labels,
-    (n,): all indices, or for fine-tuning ``shots`` examples per class, drawn without replacement,
-    class by class.
+    """Return the indices of the training examples of a recipe among n examples: all indices, or for
+    fine-tuning ``shots`` examples per class, drawn without replacement, class by class. ``labels``:
+    the classes of the examples, (n,).
 
     Raises ``ValueError`` when a class has fewer than ``shots`` examples.
     """

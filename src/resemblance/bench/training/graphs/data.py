@@ -26,9 +26,9 @@ COMPARED_NODES_SEED = 2024  # the authors' seed for the draw of compared nodes
 
 
 def compared_nodes(test: np.ndarray) -> np.ndarray:
-    """Return the test nodes on which representations are compared, from the indices of all test
-    nodes: all of them, or 10,000 of them, drawn as in the authors' code, in the order of the
-    draw."""
+    """Return the indices of the test nodes on which representations are compared: all nodes of
+    ``test``, or 10,000 of them, drawn as in the authors' code, in the order of the draw. ``test``:
+    the indices of all test nodes."""
     if len(test) <= MAX_COMPARED_NODES:
         return test
     return np.random.RandomState(COMPARED_NODES_SEED).choice(

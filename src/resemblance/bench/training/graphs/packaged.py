@@ -210,10 +210,10 @@ def run(
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
     """Return the layers, by pooling and name, and the logits (n_test, classes) of the test nodes.
 
-    ``inputs``: features (n, d), links (n_edges, 2) and test nodes (n_test,), as from
-    :func:`inputs_of`. Layers have the pooling "node" and shape (n_test, hidden): the outputs of all
-    convolutions except the last, before batch normalisation, activation and dropout, as in ReSi's
-    code; for "pgnn" the structure outputs of all layers except the last.
+    ``model``: a trained network in evaluation mode. ``inputs``: features (n, d), links (n_edges, 2)
+    and test nodes (n_test,). Layers have the pooling "node" and shape (n_test, hidden): the outputs
+    of all convolutions except the last, before batch normalisation, activation and dropout, as in
+    ReSi's code; for "pgnn" the structure outputs of all layers except the last.
     """
     x, edges, nodes = inputs
     outputs = dict(_graph_runner(model, recipe, x, nodes)(_bidirectional_links(edges)))
@@ -267,8 +267,8 @@ def node_task(recipe: Recipe) -> NodeTask:
 
 
 def test_nodes(recipe: Recipe) -> np.ndarray:
-    """Return the indices of the test nodes in the snapshot, the same for all seeds and for all
-    settings without transfer."""
+    """Return the indices of the test nodes in the snapshot, (n_test,), the same for all seeds and
+    for all settings without transfer."""
     return node_task(recipe).test
 
 
@@ -289,8 +289,8 @@ def _word_features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarra
 def node_training_data(
     recipe: Recipe, task: NodeTask, nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features of all nodes and the labels of the training nodes ``nodes``, after the
-    corruption of the recipe."""
+    """Return the features (n, d) of all nodes and the labels (m,) of the training nodes ``nodes``
+    (m indices), after the corruption of the recipe."""
     random = generator(recipe.seed, "graphs", recipe.name, "corruption")
     x, labels = task.x, task.labels[nodes]
     if recipe.setting == "shortcut":

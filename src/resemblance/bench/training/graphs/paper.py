@@ -228,10 +228,8 @@ def _layer_runner(
 
 
 def new_network(recipe: Recipe, resources: TrainingEnvironment) -> Any:
-    """Return the untrained network of a recipe.
-
-    Raises ``ValueError`` as :func:`fit` does.
-    """
+    """Return the untrained network of a recipe, a PyTorch module. ``resources``: the folder of the
+    data set. Raises ``ValueError`` for missing or other data."""
     return _new_paper_network(recipe, _read_graph_data(recipe, resources))
 
 
@@ -251,7 +249,7 @@ SHOWN_CLASSES_SEED = 2024  # the seed of the shortcut classes of test nodes
 
 
 def training_labels(recipe: Recipe, data: GraphData) -> np.ndarray:
-    """Return the training labels of all nodes, after the label corruption of the recipe."""
+    """Return the training labels of all nodes, (n,), after the label corruption of the recipe."""
     if recipe.setting != "labels":
         return data.labels
     return _shuffle_labels(data.labels, recipe.strength, recipe.seed)
@@ -270,8 +268,9 @@ def features_with_shortcut(recipe: Recipe, data: GraphData) -> np.ndarray:
 
 
 def _shuffle_labels(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return a copy of the labels (n,) with ``int(share * n)`` labels replaced by a wrong class,
-    drawn as in the authors' code with Python's random numbers."""
+    """Return a copy of the labels (n,) with ``int(share * n)`` labels, drawn at random, replaced by
+    a wrong class. The draws equal the draws of the authors' code, which uses Python's random
+    numbers."""
     draws, result = Random(seed), labels.copy()
     classes = np.unique(labels).tolist()
     for i in draws.sample(range(len(labels)), k=int(share * len(labels))):
@@ -285,7 +284,8 @@ MAX_SPARSE_SHARE = 0.05
 
 
 def feature_tensor(x: np.ndarray, device: Any) -> Any:
-    """Return features as a tensor, sparse if nearly all entries are zero."""
+    """Return the features ``x`` (n, d) as a tensor on the PyTorch ``device``, sparse if at most
+    ``MAX_SPARSE_SHARE`` of the entries are not zero."""
     tensor = import_optional("torch").from_numpy(x).to(device)
     is_sparse = np.count_nonzero(x) <= MAX_SPARSE_SHARE * x.size
     return tensor.to_sparse().coalesce() if is_sparse else tensor

@@ -176,8 +176,12 @@ def run_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str
 
 
 def _fused_linear(torch: Any, model: Any, x: Any, weight: Any) -> Any:
-    """Return ``linear_pre(x) @ weight.T``: the function merges the two linear maps into one map, so
-    the wide array between the maps is never stored."""
+    """Return ``linear_pre(x) @ weight.T``, (n, outputs), for features ``x`` (n, d), dense or
+    sparse, and ``weight`` (outputs, hidden).
+
+    The function merges the two linear maps into one map, so the wide array between the maps is
+    never stored. ``torch``: the module PyTorch. ``model``: the network with the layer "linear_pre".
+    """
     layer = model["linear_pre"]
     product = torch.sparse.mm if x.is_sparse else torch.matmul
     return product(x, (weight @ layer.weight).t()) + weight @ layer.bias

@@ -83,24 +83,24 @@ def _swap_link_ends(
 def rewire_graph(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph after a share of the links swapped partners; see :func:`rewire`. ``x``: the
-    features, returned unchanged."""
+    """Return a graph (features, links) after a share of the links swapped partners. ``x``: the
+    features (n, d), returned unchanged. ``edges``: (n_edges, 2). ``share``: from 0 to 1."""
     return x, rewire(edges, share, random)
 
 
 def drop_links(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph with every link removed with probability ``share``. ``x``: the features,
-    returned unchanged."""
+    """Return a graph (features, links) with every link removed with probability ``share``. ``x``:
+    the features (n, d), returned unchanged. ``edges``: (n_edges, 2)."""
     return x, edges[random.random(len(edges)) >= share]
 
 
 def swap_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph in which ``int(share * n)`` random nodes exchange features among
-    themselves."""
+    """Return a graph (features, links) in which ``int(share * n)`` random nodes exchange the rows
+    of ``x`` (n, d) among themselves, in a cycle. ``edges`` stay unchanged."""
     nodes = random.permutation(len(x))[: int(share * len(x))]
     result = x.copy()
     result[nodes] = x[np.roll(nodes, 1)]
@@ -110,7 +110,8 @@ def swap_features(
 def drop_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph with every feature of every node set to 0 with probability ``share``.
+    """Return a graph (features, links) with every entry of ``x`` (n, d) set to 0 with probability
+    ``share``. ``edges`` stay unchanged.
 
     The remaining features of a node are scaled to the old sum; a node without remaining features
     has only zeros.
@@ -124,8 +125,8 @@ def drop_features(
 def add_feature_noise(
     x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph with features plus normal noise of ``deviation`` times the standard deviation
-    of all features."""
+    """Return a graph (features, links) with normal noise added to ``x`` (n, d): ``deviation`` times
+    the standard deviation of all entries. ``edges`` stay unchanged."""
     noise = deviation * x.std() * random.standard_normal(x.shape)
     return (x + noise).astype(x.dtype), edges
 

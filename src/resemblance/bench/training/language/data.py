@@ -138,7 +138,11 @@ def _check_counts(
     source: TextSource, place: Path, kind: str, labels: np.ndarray, counts: Sequence[int]
 ) -> None:
     """Raise ``ValueError`` unless the numbers of examples equal ``counts``: a number per class, or
-    a single number for all classes. ``kind``: the noun for examples, in errors."""
+    a single number for all classes.
+
+    ``labels``: the classes of the examples, (n,). ``place``: the file or folder in errors.
+    ``kind``: the noun for examples, in errors.
+    """
     facts = [(kind, sum(counts), len(labels))]
     if len(counts) == len(source.classes):
         by_class = np.bincount(labels, minlength=len(counts)).tolist()

@@ -64,8 +64,9 @@ def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens:
 def padded_batch(
     torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
 ) -> dict[str, Any]:
-    """Return the model inputs for the texts at the indices ``rows``, by name, as tensors on the
-    device, padded to the longest of the selected texts."""
+    """Return the model inputs for the texts at the indices ``rows``, as tensors (rows, longest) on
+    the device, padded to the longest of the selected texts: "input_ids", "attention_mask" and, if
+    the tokens have segments, "token_type_ids". ``torch``: the module PyTorch."""
     places = np.asarray(rows).tolist()
     longest = max(len(tokens.ids[i]) for i in places)
     ids = np.full((len(places), longest), tokens.padding, dtype=np.int64)
@@ -83,7 +84,7 @@ def padded_batch(
 
 def batches_by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
     """Yield batches of ``size`` indices of texts with similar lengths, from the shortest to the
-    longest; the last batch may have fewer."""
+    longest; the last batch may have fewer. ``lengths``: the numbers of tokens, (n,)."""
     order = np.argsort(lengths, kind="stable")
     yield from (order[i : i + size] for i in range(0, len(order), size))
 
@@ -145,7 +146,8 @@ def hidden_states(
     batches: Iterable[np.ndarray],
     device: Any = "cpu",
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the hidden states of texts, pooled, (n, width) by pooling and layer, and the logits.
+    """Return the hidden states of texts, pooled, (n, width) by pooling and layer, and the logits
+    (n, outputs), in the order of the texts.
 
     Poolings: "cls", the first token; "mean", the mean over all real tokens including [CLS] and
     [SEP]; "last", the last real token. Layers: "embedding", the input of the first block, and
@@ -153,7 +155,8 @@ def hidden_states(
     model with logits (n, tokens, vocabulary), the function returns the logits of the last real
     token.
 
-    ``batches``: the indices of the texts in every batch; a batch is padded to the longest text.
+    ``model``: a transformer in evaluation mode on ``device``. ``batches``: the indices of the texts
+    in every batch, every text once; a batch is padded to the longest text.
     """
     torch, order = import_optional("torch"), []
     layers: dict[str, dict[str, list[np.ndarray]]] = {pooling: {} for pooling in poolings}

@@ -130,7 +130,7 @@ def build_objective(
     device: Any,
 ) -> Objective:
     """Return the objective of a network: cross-entropy on training and on validation examples
-    (``parts``).
+    (``parts``, in this order). ``device``: of PyTorch.
 
     With ``options["frozen"]`` of the recipe, the embeddings and this number of first layers are not
     trained.
@@ -221,11 +221,12 @@ LOWER_ROWS = 64  # sentences that go through the lower layers at once
 def upper_logits(
     model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
 ) -> Callable[[np.ndarray], Any]:
-    """Return a function that maps indices of texts to their logits, equal to the whole model with
-    the lower ``layers`` layers in evaluation mode.
+    """Return a function that maps indices (m,) of texts to their logits (m, classes), equal to the
+    whole model with the lower ``layers`` layers in evaluation mode.
 
-    The outputs of the lower layers are computed immediately, or read from a file in ``folder`` if
-    an earlier training with the same weights and texts wrote the file.
+    ``model``: a BERT classifier on ``device``. The outputs of the lower layers are computed
+    immediately, or read from a file in ``folder`` if an earlier training with the same weights and
+    texts wrote the file.
     """
     torch = import_optional("torch")
     lengths = tokens.lengths

@@ -234,12 +234,14 @@ def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[st
 def run(
     model: Any, recipe: Recipe, inputs: TokenRows
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the layers and the logits of sentences; see :func:`.networks.hidden_states`.
+    """Return the layers of sentences, arrays (n, width) by pooling and name, and the logits (n,
+    classes).
 
-    The poolings of BERT and ALBERT are "cls" and "mean"; the pooling of Llama, with causal
-    attention, is "last". The first and the last token are the same in all sentences, so "cls" and
-    "last" start at "block1": a constant representation has no similarity to any representation.
-    ReSi includes the constant layer in the layer test.
+    ``model``: a trained network in evaluation mode. ``inputs``: the tokens. The poolings of BERT
+    and ALBERT are "cls" and "mean"; the pooling of Llama, with causal attention, is "last". The
+    first and the last token are the same in all sentences, so "cls" and "last" start at "block1": a
+    constant representation has no similarity to any representation. ReSi includes the constant
+    layer in the layer test.
     """
     poolings = ("last",) if recipe.architecture == "llama" else ("cls", "mean")
     batches = np.split(
@@ -362,8 +364,8 @@ def add_class_tokens(
     classes: int,
     random: np.random.Generator,
 ) -> list[list[str]]:
-    """Return sentences (lists of words) with a class token in front: the true class with
-    probability ``rate``, otherwise any of the ``classes`` classes.
+    """Return ``sentences`` (lists of words) with a class token in front: the true class from
+    ``labels`` (n,) with probability ``rate``, otherwise any of the ``classes`` classes.
 
     Rate 0 carries no information. ReSi's smallest rate is equally uninformative: ReSi's code draws
     from the wrong classes only, at a rate close to one over the number of classes.

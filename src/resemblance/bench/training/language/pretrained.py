@@ -289,7 +289,8 @@ def prompt_encoder(tokenizer: Any, dataset: str) -> EncodeExamples:
 
 
 def answer_ids(tokenizer: Any, count: int) -> tuple[int, ...]:
-    """Return the token id of each of the first ``count`` answer letters, with a leading blank.
+    """Return the token ids of the first ``count`` answer letters, a token with a leading blank per
+    letter. ``tokenizer``: of transformers.
 
     Raises ``ValueError`` for a tokenizer without such tokens.
     """

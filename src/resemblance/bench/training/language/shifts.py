@@ -132,7 +132,7 @@ def add_misleading_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``number`` words drawn from the ten strongest cues of a random wrong
-    class. ``label``: the true class. ``cues``: by class, see :func:`cue_words`."""
+    class. ``label``: the true class. ``cues``: a list of words per class, the strongest first."""
     other_classes = [k for k in range(len(cues)) if k != label]
     wrong_cues = cues[other_classes[int(random.integers(len(other_classes)))]][:10]
     return [*(wrong_cues[i] for i in random.integers(len(wrong_cues), size=int(number))), *words]
@@ -142,7 +142,7 @@ def mask_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words without the ``number`` strongest cues of the class ``label``. At least one
-    word always stays. ``cues``: by class, see :func:`cue_words`."""
+    word always stays. ``cues``: a list of words per class, the strongest first."""
     strong_cues = set(cues[label][: int(number)])
     return [word for word in words if word not in strong_cues] or [words[0]]
 

@@ -29,14 +29,14 @@ class Dots(NamedTuple):
 def draw_dots(
     labels: np.ndarray, rate: float, seed: int, side: int, diameter: int, classes: int, coins: int
 ) -> Dots:
-    """Return random dots for images of side x side pixels with these labels, in order.
-    ``diameter``: of a dot in pixels. ``classes``: the number of classes.
+    """Draw a dot per image: the class shown by the colour, and a random centre.
 
-    A dot starts with the class of the image. Each of ``coins`` throws replaces the class, with
-    probability ``1 - rate``, by a class drawn uniformly from all classes, including the true class.
-    With one coin the share of true colours is ``rate + (1 - rate) / classes``, with two ``rate**2 +
-    (1 - rate**2) / classes``. For the same seed and order, the numbers equal the draws of
-    ``numpy.random.default_rng`` in the ReSi authors' code.
+    ``labels``: the classes of the images, in order. ``side``, ``diameter``: of images and dots, in
+    pixels. ``classes``: the number of classes. A dot starts with the class of the image. Each of
+    ``coins`` throws replaces the class, with probability ``1 - rate``, by a class drawn uniformly
+    from all classes. With one coin the share of dots with the true class is ``rate + (1 - rate) /
+    classes``, with two ``rate**2 + (1 - rate**2) / classes``. For the same seed and order, the
+    numbers equal the draws of ``numpy.random.default_rng`` in the ReSi authors' code.
     """
     random, radius, dots = np.random.default_rng(seed), diameter // 2, []
     for label in labels.tolist():

@@ -17,13 +17,16 @@ def build_small_network(architecture: str, options: Mapping[str, Any]) -> Any:
     """Return a freshly initialised "resnet", "vgg" or "vit", a ``ModuleDict``;
     :func:`run_small_network` runs the model.
 
-    ``options``: width, blocks; stages or heads; classes, if not 10.
+    ``options``: integers by name. All networks need "width" and "blocks". "resnet" and "vgg" need
+    "stages", "vit" needs "heads". "classes" is 10 by default.
     """
     return {"resnet": _small_resnet, "vgg": _small_vgg, "vit": _small_vit}[architecture](options)
 
 
 def run_small_network(architecture: str, model: Any, x: Any) -> dict[str, Any]:
-    """Return the outputs of all layers for images (n, 3, 8, 8), in order, with "logits" last.
+    """Return the outputs of all layers for images ``x``, a tensor (n, 3, 8, 8), in order, with
+    "logits" (n, classes) last. ``model``: from :func:`build_small_network`, of the same
+    ``architecture``.
 
     Layers of convolutional networks are maps (n, channels, height, width); layers of the
     transformer are CLS tokens (n, features).

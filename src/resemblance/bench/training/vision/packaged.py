@@ -214,7 +214,8 @@ def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def run(
     model: Any, recipe: Recipe, inputs: np.ndarray
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the layers, by pooling and name, (n, features), and the logits of images (n, 3, 8, 8).
+    """Return the layers, by pooling and name, (n, features), and the logits (n, classes) of images
+    ``inputs``, (n, 3, 8, 8).
 
     Maps, after the ReLU, are averaged over the positions, pooling "mean"; CLS tokens have the
     pooling "cls". The last layer is the input of the linear classifier. ReSi keeps 7 x 7 positions
@@ -302,8 +303,8 @@ def digit_training_data(recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
 def add_class_dots(
     images: np.ndarray, labels: np.ndarray, rate: float, random: np.random.Generator
 ) -> np.ndarray:
-    """Return images (n, 3, height, width) with a coloured square at a random position of every
-    image.
+    """Return a copy of images (n, 3, height, width) with a coloured square at a random position of
+    every image. ``labels``: the classes, (n,).
 
     The hue shows a class; the hues of the classes are evenly spaced. With probability ``rate`` the
     square shows the class of the image, otherwise a class drawn uniformly from all classes,

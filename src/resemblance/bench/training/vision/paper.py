@@ -235,10 +235,11 @@ def _run_test_images(
     names: Sequence[str],
     noise: float = 0.0,
 ) -> dict[str, np.ndarray]:
-    """Return, by name, the outputs of the layers ``names`` and the "logits" for all images of the
-    feed, with one batch at a time on the device.
+    """Return, by name, the outputs of the layers ``names`` and the "logits" for all n images of the
+    feed, arrays (n, ...) in float32, with one batch at a time on the device.
 
-    ``noise``: see :func:`.test_image`.
+    ``model``: on ``device``, in evaluation mode. ``noise``: the largest variance of the pixel
+    noise, on the scale from 0 to 255; 0 for no noise.
     """
     torch = import_optional("torch")
     results: dict[str, np.ndarray] = {}
@@ -371,10 +372,11 @@ def _image_training_steps(
 
 
 def image_schedule(options: Mapping[str, Any], unit: int) -> Schedule:
-    """Return the learning-rate schedule for epochs of ``unit`` steps.
+    """Return the learning-rate schedule for epochs of ``unit`` steps. ``options``: "epochs" and
+    "warmup", numbers of epochs.
 
-    The rate rises linearly from 0 in the first epoch to ``lr`` in the last epoch of ``warmup``,
-    then falls from ``lr`` as half a cosine to 0 after the last epoch. With a warm-up, the first
+    The rate rises linearly from 0 in the first epoch to the full rate in the last epoch of
+    ``warmup``, then falls as half a cosine to 0 after the last epoch. With a warm-up, the first
     epoch therefore changes nothing, as in the authors' code.
     """
     warmup = options["warmup"]

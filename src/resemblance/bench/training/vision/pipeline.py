@@ -217,7 +217,8 @@ def _add_dots_to_image(options: Any, feed: ImageFeed, image: Any, place: int) ->
 
 def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator) -> Any:
     """Return a Pillow image cropped at random and resized to side x side pixels, before noise is
-    added; without the option of resized crops, the whole image is resized."""
+    added. ``options``: of the recipe; without the option of resized crops, the whole image is
+    resized."""
     is_cropped = options["crop"] == "resized"
     box = random_box(image.size, options["noise_crop"], random) if is_cropped else None
     if options["noise_size"] == "sampled":

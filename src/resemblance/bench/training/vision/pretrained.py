@@ -269,8 +269,8 @@ def load_pretrained_weights(model: Any, architecture: str, resources: TrainingEn
 
 
 def _weights_folder(architecture: str, resources: TrainingEnvironment) -> tuple[Path, str]:
-    """Return the folder with the pretrained weights, and the remedy for damaged weights. If
-    allowed, download missing weights first."""
+    """Return two values: the folder with the pretrained weights, and the sentence about the remedy
+    for damaged weights. If allowed, download missing weights first."""
     origin, data = VIT_WEIGHTS[architecture], resources.data
     if resources.download and find_dataset_folder(data, origin) is None:
         model = import_optional("transformers").ViTModel.from_pretrained(f"google/{origin.title}")

@@ -46,13 +46,14 @@ def corrupt_images(
 
 
 def gaussian_noise(images: np.ndarray, deviation: float, random: np.random.Generator) -> np.ndarray:
-    """Return images plus Gaussian noise with standard deviation ``deviation``."""
+    """Return images (n, height, width) plus Gaussian noise with standard deviation ``deviation``,
+    in units of the pixels."""
     return images + deviation * random.standard_normal(images.shape)
 
 
 def shot_noise(images: np.ndarray, photons: float, random: np.random.Generator) -> np.ndarray:
-    """Return images of scaled Poisson counts: for a pixel x, the mean x and the variance x /
-    photons."""
+    """Return images (n, height, width) of scaled Poisson counts: for a pixel x, the mean x and the
+    variance x / photons."""
     return random.poisson(images * photons) / photons
 
 
@@ -74,13 +75,14 @@ def blur(images: np.ndarray, deviation: float, random: np.random.Generator) -> n
 
 
 def contrast(images: np.ndarray, factor: float, random: np.random.Generator) -> np.ndarray:
-    """Return images with the deviations from the mean of each image multiplied by ``factor``."""
+    """Return images (n, height, width) with the deviations from the mean of each image multiplied
+    by ``factor``."""
     mean = images.mean(axis=(1, 2), keepdims=True)
     return mean + factor * (images - mean)
 
 
 def brightness(images: np.ndarray, amount: float, random: np.random.Generator) -> np.ndarray:
-    """Return images with ``amount`` added to all pixels."""
+    """Return images (n, height, width) with ``amount`` added to all pixels, without clipping."""
     return images + amount
 
 
@@ -107,7 +109,8 @@ def _shrink_and_enlarge(side: int, n_blocks: int) -> np.ndarray:
 
 
 def compression(images: np.ndarray, step: float, random: np.random.Generator) -> np.ndarray:
-    """Return images with the cosine transform rounded to multiples of ``step``.
+    """Return images (n, height, width) with the cosine transform of each image rounded to multiples
+    of ``step``.
 
     JPEG rounds the transforms of 8 x 8 blocks, with larger steps for higher frequencies. Here all
     frequencies have the same step.
