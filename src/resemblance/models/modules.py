@@ -152,8 +152,11 @@ def _is_called_by_model(module: Any) -> bool:
 
 
 def match_module_names(pattern: str, names: Iterable[str]) -> list[str]:
-    """Return the name that equals a pattern, otherwise the names that match the pattern; [] without
-    a match. Wrappers in the pattern, such as ``module``, may be missing in the names."""
+    """Return the name that equals a pattern, otherwise all names that match; [] without a match.
+
+    ``*`` and ``?`` match within a level of a name, ``**`` across levels, ``[12]`` one of the
+    letters. Wrappers in the pattern, such as ``module``, may be missing in the names.
+    """
     names = list(names)
     for variant in dict.fromkeys((pattern, without_wrappers(pattern))):
         if variant in names:

@@ -244,8 +244,8 @@ def _cell_numbers(
 def _cell_texts(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float]
 ) -> tuple[list[list[str]], float]:
-    """Return the texts of the cells by row, and the font size; ([], 0) if cells are too small.
-    ``ends``: the values at the ends of the colour scale."""
+    """Return the texts of the cells by row, and the font size in pixels; ([], 0) if cells are too
+    small. ``ends``: the limits of the colours."""
     if 0.5 * cells.pitch_y < MIN_CELL_FONT_SIZE:
         return [], 0.0
     words = cell_texts(heat.values, ends)

@@ -131,8 +131,12 @@ def _without_line_breaks(text: str) -> str:
 
 
 def comparison_title(comparison: Comparison, words: str) -> str:
-    """Return ``words`` followed by the names of two to four models or representations; for other
-    numbers followed by "representations"."""
+    """Return ``words`` followed by two to four names; for other numbers followed by
+    "representations".
+
+    The names are of models, if every representation has a model and there are two models or more;
+    otherwise of representations. A reinitialised model does not count.
+    """
     sides = comparison.rows, comparison.columns
     models = dict.fromkeys(m for side in sides for m in layers_by_model(side))
     names = [m for m in models if m != comparison.provenance.get("reinitialized")]

@@ -191,9 +191,11 @@ def name_column_width(names: Iterable[str], max_width: float = math.inf) -> floa
 
 
 def padded_range(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis for values, with a little room.
+    """Return the ends (low, high) of an axis for values, with a little room.
 
-    An end close to the values becomes 0, or 1 for shares.
+    An end becomes 0 if all values have one sign, and the least magnitude is at most 0.6 times the
+    largest. The upper end becomes 1 if the largest value is in [0.75, 1) and no value is below -1.
+    Ends at 0 and 1 get no room.
     """
     low, high = min(values), max(values)
     low = 0.0 if 0 < low <= 0.6 * high else low

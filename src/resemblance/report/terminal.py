@@ -224,12 +224,11 @@ def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
 
 
 def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
-    """Return the parts to print: the headlines, the leading tables, the claims, the mean ranks, and
-    the answers to the questions of a benchmark.
+    """Return the parts to print, in order: headlines, claims, leading tables, mean ranks, and the
+    answers to the questions of a benchmark.
 
-    Parts that the result lacks are omitted.
-
-    ``is_whole``: also tables with grouped columns, a part per group.
+    A part without content is left out. In a trial, claims have no table. ``is_whole``: also print
+    tables with grouped columns, after the leading tables, a part per group.
     """
     parts: list[Any] = headline_lines(result)
     if any(claim.verdict != NO_DATA for claim in result.claims) and not result.is_trial:

@@ -32,16 +32,17 @@ RemainingParts = tuple[np.ndarray, ...]
 def collapse_finding(
     x: np.ndarray, y: np.ndarray, linear: MapFit | None, seed: int
 ) -> tuple[Finding, RemainingParts]:
-    """Return the loss of dimensions, and the reference without the lost dimensions: its projections
-    on the output and on the input directions of the linear map, or one projection without a linear
-    map; () if no dimension is lost.
+    """Return the loss of dimensions from the reference x to the current version y; and the
+    reference without the lost dimensions.
 
-    Dimensions are lost if three conditions hold: the effective rank falls; the current version
-    predicts the reference clearly worse than the reverse; and some direction keeps less than a
-    tenth of the gain of another direction. An invertible map may lower the effective rank too, but
-    loses nothing. Without a linear map (``None``: too few samples), a single condition replaces the
-    last two: the number of components with more than a millionth of the variance falls by more than
-    a tenth.
+    x is (n, d), y (n, e). ``linear``: the linear map of x to y, None for too few samples. With a
+    map, the second value holds two projections of the reference, on the output and on the input
+    directions of the map. Without a map, one projection. () if no dimension is lost.
+
+    Dimensions are lost if three conditions hold: the effective rank falls; y predicts x clearly
+    worse than x predicts y; some direction keeps less than a tenth of the gain of another
+    direction. Without a map, a single condition replaces the last two: the number of components
+    with more than a millionth of the variance falls by more than a tenth.
     """
     before, after = _effective_dimension(x), _effective_dimension(y)
     log_ratios = [

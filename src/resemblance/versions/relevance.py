@@ -33,8 +33,9 @@ def relevant_positions(
 ) -> dict[int, np.ndarray]:
     """Return the positions of the relevant documents, keyed by the position of the query.
 
-    Ids are the ids of the representations, or positions without ids. Raises ``ValueError`` for
-    unknown ids, and for queries without documents.
+    ``relevant``: maps the id of a query to ids of documents. A representation without ids has
+    positions as ids. Queries may be missing from the mapping. Raises ``ValueError`` for no mapping,
+    an unknown id, a query with an empty list, and fewer than ``MIN_RELEVANT_QUERIES`` queries.
     """
     if not isinstance(relevant, Mapping):
         raise ValueError(

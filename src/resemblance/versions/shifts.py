@@ -44,10 +44,10 @@ class ScaleFactors(NamedTuple):
 
     @property
     def likely(self) -> float:
-        """Return the ratio or the slope, whichever is nearer to 1; return 1 if 1 lies between the
-        two.
+        """Return ``ratio`` or ``slope``, whichever is nearer to 1.
 
-        Noise makes the ratio of sizes too large; lost samples make the slope too small.
+        Return 1 if 1 lies between the two, or one of the two is not positive. Noise makes ``ratio``
+        too large. Lost samples make ``slope`` too small.
         """
         return _factor_closer_to_one(self.ratio, self.slope)
 

@@ -27,7 +27,11 @@ class TwoSampleResult(NamedTuple):
     permuted: np.ndarray
 
     def limit(self, level: float) -> float:
-        """Return the critical value: above this value the p-value is at most the level."""
+        """Return the critical value: above this value the p-value is at most ``level``.
+
+        Without enough permutations for the level, return the largest permuted value; no p-value
+        then reaches the level.
+        """
         # number of permuted values that may be as large
         index = int(level * (len(self.permuted) + 1)) - 1
         return float(np.sort(self.permuted)[::-1][max(0, index)])

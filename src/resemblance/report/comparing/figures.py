@@ -352,8 +352,8 @@ def _plane_of_measure(context: PageContext, info: MeasureInfo) -> Chart:
 def plane_chart(plane: PlaneEmbedding, n_omitted: int = 0) -> Chart:
     """Return the representations as points with distances close to the dissimilarities.
 
-    A line for each model joins its layers; names without a model are points with gaps. The note
-    counts ``n_omitted`` representations.
+    A line joins the layers of each model. No line joins names without a model. The note counts
+    ``n_omitted`` representations.
     """
     models = layers_by_model(plane.names)
     are_models = set(models) != {""}

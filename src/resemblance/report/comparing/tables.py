@@ -213,8 +213,10 @@ def evidence_sections(context: PageContext) -> Iterator[Section]:
 
 
 def depths_sections(context: PageContext) -> Iterator[Section]:
-    """Yield the table by depth, if models have several layers; without evidence, only a table of
-    few rows."""
+    """Yield the table by depth, if models have several layers.
+
+    Without evidence, leave out a table of more than ``MAX_DEPTH_ROWS`` rows.
+    """
     table = depths_table(context)
     if table and (context.evidence or len(table.rows) <= MAX_DEPTH_ROWS):
         yield Section("depths", "By depth", "", (table,))
