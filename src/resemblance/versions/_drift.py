@@ -260,8 +260,9 @@ def _drift_between_batches(
     max_samples: int,
     progress: Progress,
 ) -> DriftReport:
-    """Return the drift report of two batches of different samples. ``labels``: the classes of the
-    two batches, or (None, None)."""
+    """Return the drift report of two batches of different samples by the same model. ``reference``,
+    ``current``: arrays (n, d) and (m, d). ``labels``: the classes of the two batches, or (None,
+    None)."""
     seed, max_samples = int(seed), int(max_samples)
     x, y, classes, names = validate_batches(reference, current, labels)
     batches = version_rows(x), version_rows(y)
@@ -479,8 +480,9 @@ def _apply_loss_thresholds(
     sample: PairedSample,
     rules: DriftRules,
 ) -> tuple[Finding, ...]:
-    """Return all findings; a loss (``LOSS_KINDS``) has its threshold, and whether the loss exceeds
-    the threshold. Other findings stay as they are. ``rows``: the drifts."""
+    """Return all ``findings``, in order; a loss (``LOSS_KINDS``) has its threshold, and whether the
+    loss exceeds the threshold. Other findings stay as they are. ``rows``: the drifts, with
+    thresholds."""
     by_name = {row.name: row for row in rows}
     limits: dict[str, float | None] = dict.fromkeys(LOSS_KINDS, rules.threshold)
     limits["neighbours"] = by_name["neighbours"].threshold
@@ -500,8 +502,8 @@ def _apply_loss_thresholds(
 
 
 def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
-    """Return the 95th percentile of the loss of class structure under noise of size
-    ``tolerance``."""
+    """Return the 95th percentile of the loss of accuracy of a linear discriminant (a share, at
+    least 0) under noise of size ``tolerance``."""
     versions = noisy_versions(sample.x, rules, min(rules.n_resamples, LOSS_DRAWS))
     losses = (
         class_loss_finding(sample.x, version, sample.classes, rules.seed) for version in versions

@@ -150,7 +150,7 @@ class IndexUpgrade(BaseResult):
     def records(self) -> list[dict[str, Any]]:
         """Return one record per option and target: recall, interval, worst group, and costs.
 
-        ``target``: the answers that queries should find, as for :func:`upgrade_index`. ``value``,
+        ``target``: the answers that queries should find, "new_model" or "old_model". ``value``,
         ``low`` and ``high`` are the recall and its interval; ``worst_value`` and ``worst_low`` are
         the recall and the lower bound of the group ``worst_group``. ``n_parameters``: fitted
         parameters of the map. ``candidates``: documents that the new model re-ranks for each query.
@@ -324,8 +324,9 @@ def _build_upgrade(
     settings: dict[str, Any],
     fault: str,
 ) -> IndexUpgrade:
-    """Return the upgrade: the decision, all options, and the sentences. ``fault``: the sentence on
-    wrong pairs that leaves the decision open, or ""."""
+    """Return the upgrade: the decision, all options, and the sentences. ``settings``: the options
+    of the call, by name. ``fault``: the sentence on wrong pairs that leaves the decision open, or
+    ""."""
     options = _ordered_options(task, methods, recalls)
     target, min_recall, widths = settings["target"], settings["min_recall"], settings["widths"]
     is_estimate = target == "new_model" and settings["truth"] == "estimate"

@@ -170,8 +170,9 @@ def upgrade_verdict(
     widths: tuple[int, int],
     gain: RelevanceGain | None = None,
 ) -> str:
-    """Return the decision, and the recall of the chosen option, in a sentence or two. ``widths``:
-    of the old and of the new vectors."""
+    """Return the decision, and the recall of the chosen option, in a sentence or two. ``options``:
+    all options. ``min_recall``: the required recall, a share. ``k``: answers per query. ``widths``:
+    of the old and of the new vectors. ``gain``: the gain in relevance, if measured."""
     if decision.name == "stay" and gain is not None:
         return f"Stay with the old model: the new model {format_gain(gain)}."
     recalls = {o.name: getattr(o, target) for o in options}

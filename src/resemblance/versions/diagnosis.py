@@ -76,8 +76,9 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
-    """Return the diagnosis of the change from x to y, (n, d) arrays. Neither x nor y may be
-    constant. ``classes``: the class numbers, (n,), or None."""
+    """Return the diagnosis of the change from x, the reference, to y, the current version: (n, d)
+    arrays of the same samples. Neither x nor y may be constant. ``classes``: the class numbers,
+    (n,), or None."""
     fits = _assessable_map_fits(x, y, seed)
     ladder, base = unexplained_variance_ladder(x, y, fits), x
     classwise = None
@@ -115,8 +116,9 @@ def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
 
 
 def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) -> AffineMap | None:
-    """Return the map of ``fit`` fitted to all samples, or None for shifts of classes, which do not
-    apply to other rows. ``factor``: the factor of scale of the map."""
+    """Return the map from x to y, (n, d) each, of the kind of ``fit``, fitted to all samples; None
+    for shifts of classes, which do not apply to other rows. ``factor``: the factor of scale of the
+    map."""
     if fit.name == "classes":
         return None
     u, v = x.mean(axis=0), y.mean(axis=0)
@@ -124,9 +126,9 @@ def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) ->
 
 
 def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, MapFit]:
-    """Return the fits of the nested maps by name, judged on held-out samples. If x has too many
-    directions for its samples, the linear map is left out and the rotation is judged in the
-    sample."""
+    """Return the fits of the nested maps from x to y, (n, d) each, by name ("identity", "rotation",
+    "linear"), judged on held-out samples. If x has too many directions for its samples, the linear
+    map is left out and the rotation is judged on all samples, which fitted the rotation."""
     if not is_underdetermined(x):
         return {
             name: cross_validate_map(name, fit, x, y, seed)
@@ -141,8 +143,9 @@ def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, M
 def _closest_reference_part(
     parts: list[np.ndarray], y: np.ndarray, seed: int
 ) -> tuple[np.ndarray, dict[str, MapFit]]:
-    """Return one part of the reference, and the fits from the part to y. The part is the first,
-    unless a rigid map from the last part leaves clearly less variance."""
+    """Return one of ``parts`` of the reference, (n, d), and the fits from the part to y, (n, d), by
+    name of the map. The part is the first, unless the identity or a rotation from the last part
+    leaves clearly less variance."""
     candidates = [(part, _assessable_map_fits(part, y, seed)) for part in parts]
     residuals = [
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))
@@ -195,9 +198,9 @@ def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) 
 
 
 def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: int) -> Finding:
-    """Return the finding about the rotation of a reference with as many directions as samples. The
-    finding is assessed if the change is negligible, or if the rotation explains nearly all of the
-    change.
+    """Return the finding about the rotation of x, a reference with as many directions as samples,
+    to y. ``fits``: the fits of "identity" and "rotation". The finding is assessed if the change is
+    negligible, or if the rotation explains nearly all of the change.
 
     A rotation also fits a random change, except the share of the change that alters angles and
     lengths within the space of the samples. The excepted share is half of the change inside the
@@ -223,8 +226,8 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: 
 def _linear_map_beyond_noise(
     x: np.ndarray, y: np.ndarray, base: MapFit, linear: MapFit, seed: int
 ) -> Finding:
-    """Return the finding about the linear map, not named if noise in the reference would look the
-    same.
+    """Return the finding about the linear map from x, the reference, to y, the current version; not
+    named if noise in the reference would look the same. ``base``: the fit of the best simpler map.
 
     Least squares shrink the directions in which the reference is noisy. If a map stretches a
     direction, the map fitted from the current version back undoes the stretch: the two effects are

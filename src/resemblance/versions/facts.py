@@ -164,8 +164,8 @@ def _evenly_spaced_rows(x: Rows) -> np.ndarray:
 
 
 def _power_of_two_scale(x: Rows) -> float:
-    """Return the power of two by which typical values multiply to come near 1; 1 if the typical
-    value is 0."""
+    """Return the power of two that, as a factor, brings typical values near 1; 1 if the typical
+    value is 0. The typical value is the median over rows of the largest magnitude."""
     size = float(np.median(np.abs(x.take(_evenly_spaced_rows(x))).max(axis=1)))
     return float(2.0 ** -np.clip(np.frexp(size)[1], -1000, 1000)) if size else 1.0
 
@@ -358,7 +358,8 @@ def _columns_of(narrow_rows: np.ndarray, wide_rows: np.ndarray) -> np.ndarray | 
 
 
 def _in_unit_columns(rows: np.ndarray) -> np.ndarray:
-    """Return new centred columns of length 1; a column whose values are equal is zero."""
+    """Return new centred columns of length 1, (n, d), from ``rows`` (n, d); a column whose values
+    are equal is zero."""
     is_constant = np.ptp(rows, axis=0) == 0
     centered = np.where(is_constant, 0.0, rows - rows.mean(axis=0))
     size = np.abs(centered).max(axis=0)
@@ -459,7 +460,8 @@ def _side_fact(
     """Return one fact, in a tuple, about the rows of separate versions. The fact counts the rows of
     the version with more such rows; the sentence gives the two counts.
 
-    ``counts``: the number of such rows in each version. ``predicate``: the end of the sentence.
+    ``kind``: of the fact. ``counts``: the number of such rows in each version. ``sides``: the rows
+    of each version. ``predicate``: the end of the sentence. ``remedy``: the advice.
     """
     side = int(np.argmax(counts))
     text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {predicate}"

@@ -67,7 +67,7 @@ def unassessed_finding(kind: str, reason: str) -> Finding:
 
 
 def format_distinct_percents(share: float, other_share: float) -> tuple[str, str]:
-    """Return two shares as percentages, with enough digits to distinguish unequal shares."""
+    """Return two shares as two percentages, with enough digits to distinguish unequal shares."""
     if share == other_share or format_percent(share) != format_percent(other_share):
         return format_percent(share), format_percent(other_share)
     for digits in range(2, 15):

@@ -40,7 +40,8 @@ class IndexMap(NamedTuple):
     normalize_mapped: bool
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Return mapped rows, with the width of the other model, as the recalls count the rows.
+        """Return mapped rows, (n, width of the other model), in float64, as the recalls count the
+        rows. ``rows``: (n, width) by the model of the vectors.
 
         Raises ``ValueError`` for rows of another width.
         """
@@ -169,8 +170,8 @@ def fit_affine_map(m: DocumentMoments) -> AffineMap:
     power = (weights**2).sum(axis=1)
 
     def error(ridge: float) -> float:
-        """Return the generalised cross-validation error, infinite for too many degrees of
-        freedom."""
+        """Return the generalised cross-validation error of a ridge, up to a factor that is equal
+        for all ridges; infinite for too many degrees of freedom."""
         freedom = (sizes / (sizes + ridge)).sum() + 1
         explained = (power * (2 / (sizes + ridge) - sizes / (sizes + ridge) ** 2)).sum()
         residual = (m.variance - explained) / (1 - freedom / m.n) ** 2
@@ -197,8 +198,9 @@ def count_free_parameters(name: str, d: int, e: int) -> int:
 def fit_index_maps(
     names: tuple[str, ...], x: StoredRows, y: StoredRows, rows: np.ndarray, models: tuple[str, str]
 ) -> dict[str, AffineMap]:
-    """Return maps from x to y by name ("orthogonal", "affine"), fitted to the documents at the
-    positions ``rows``. ``models``: the names of the models of x and y in messages."""
+    """Return maps from x to y by name, fitted to the documents at the positions ``rows``.
+    ``names``: some of "orthogonal" and "affine". ``models``: the names of the models of x and y in
+    messages."""
     if not names:
         return {}
     moments = compute_document_moments(x, y, rows, models)

@@ -58,7 +58,8 @@ class Recall(NamedTuple):
 
     @property
     def worst(self) -> GroupRecall | None:
-        """The group with the lowest recall among groups with at least 20 queries."""
+        """The group with the lowest recall among groups with at least 20 queries; None without such
+        a group."""
         assessed = [group for group in self.groups if group.low is not None]
         return min(assessed, key=lambda group: group.value, default=None)
 

@@ -58,11 +58,12 @@ def search_blocks(
     k: int,
     metric: SearchMetric,
 ) -> np.ndarray:
-    """Return the indices of the k nearest rows of every point, as :func:`search_nearest_rows`,
+    """Return the indices of the k rows nearest to every point, (points, k), the nearest first,
     among blocks of rows, (index of the first row, rows).
 
-    ``own_rows``: as for :func:`search_nearest_rows`. ``center``: (d,), subtracted from the rows
-    against rounding errors.
+    ``points``: (points, d). ``own_rows``: the index of the own row of every point, which is left
+    out, (points,); -1 for none. ``center``: (d,), subtracted from the rows against rounding errors.
+    ``metric``: "inner" ranks by the inner product, other metrics by the Euclidean distance.
     """
     if metric != "inner":
         return find_nearest_rows(points, own_rows, blocks, center, k)

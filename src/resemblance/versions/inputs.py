@@ -53,7 +53,7 @@ def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
 
 
 def check_flag(role: str, value: Any) -> bool:
-    """Return a flag as ``bool``; raise ``ValueError`` for values other than True and False.
+    """Return a flag as ``bool``; raise ``ValueError`` if ``value`` is neither True nor False.
     ``role``: the parameter in messages."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{role} must be True or False; got {value!r}")
@@ -68,7 +68,8 @@ def check_share(role: str, value: Any) -> None:
 
 
 def check_min_count(role: str, value: Any, minimum: int) -> None:
-    """Raise ``ValueError`` unless the value is a whole number of at least ``minimum``."""
+    """Raise ``ValueError`` unless the value is a whole number of at least ``minimum``. ``role``:
+    the parameter in messages."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
         raise ValueError(f"{role} must be at least {minimum} and a whole number; got {value!r}")
 
@@ -76,8 +77,13 @@ def check_min_count(role: str, value: Any, minimum: int) -> None:
 def validate_versions(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, np.ndarray | None]:
-    """Return the two versions, and the classes as integers from 0 (None without labels); raise
-    ``ValueError`` if the versions cannot be compared."""
+    """Return the two versions as representations of equal width, and the classes as integers from
+    0, (n,); None without labels. Raise ``ValueError`` if the versions cannot be compared, and
+    ``UndefinedError`` for fewer than 20 samples.
+
+    ``reference``, ``current``: arrays of the same n samples. ``labels``: a class per sample, or
+    None.
+    """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
     (n, _), (m, _) = x.shape, y.shape
@@ -118,7 +124,8 @@ def columns_by_model(
 
 
 def common_unit(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest absolute value of the two versions.
+    """Return the largest absolute value of the two versions x, the reference, and y, a unit for
+    both; 1 if all values are 0.
 
     Raises :class:`UndefinedError` for a constant reference, and ``ValueError`` for sizes that
     differ by more than ``MAX_UNIT_RATIO``.

@@ -140,8 +140,9 @@ def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed:
 def class_loss_finding(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
 ) -> Finding:
-    """Return the finding about the loss of accuracy of a linear discriminant, not assessed without
-    classes. No invertible linear map changes the accuracy unless the discriminant is shrunk."""
+    """Return the finding about the loss of accuracy (a share) of a linear discriminant from x, the
+    reference, to y, the current version; not assessed without ``classes`` (n,). No invertible
+    linear map changes the accuracy unless the discriminant is shrunk."""
     if classes is None:
         return unassessed_finding("classes", "it needs labels")
     is_shrunk = len(x) < MIN_SAMPLES_PER_DIRECTION * max(count_components(x), count_components(y))

@@ -51,8 +51,8 @@ def fit_identity(x: np.ndarray, y: np.ndarray) -> None:
 
 
 def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the orthogonal matrix (d, d), reflections included, that brings x closest to y
-    (Procrustes). x and y must be centred.
+    """Return the orthogonal matrix (d, d), reflections included, with which x @ matrix is closest
+    to y (Procrustes). x and y are (n, d) and must be centred.
 
     With fewer samples than features the map is orthogonal on an n-dimensional space around x, and 0
     outside.
@@ -66,8 +66,8 @@ def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def fit_linear_map(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the matrix (d, d) that brings x closest to y by least squares; the smallest if several
-    matrices do. x and y must be centred."""
+    """Return the matrix (d, d) with which x @ matrix is closest to y by least squares; the smallest
+    if several matrices are. x and y are (n, d) and must be centred."""
     return np.linalg.lstsq(x, y, rcond=1e-10)[0]
 
 
@@ -98,11 +98,11 @@ def cross_validate_map(
     seed: int,
     labels: np.ndarray | None = None,
 ) -> MapFit:
-    """Return the fit of a map: each fold fits the map to the training samples and applies the map
-    to the test samples.
+    """Return the fit of a map from x to y, (n, d) each: each fold fits the map to the training
+    samples and applies the map to the test samples.
 
-    ``fit``: the function from centred x and y to the matrix. ``labels``: (n,); with labels the
-    samples of each class may also share a shift.
+    ``name``: of the map. ``fit``: the function from centred x and y to the matrix, None for the
+    identity. ``labels``: (n,); with labels the samples of each class may also share a shift.
     """
     predicted, target, matrices = np.zeros_like(y), np.zeros_like(y), []
     groups = None if labels is None else np.unique(labels, return_inverse=True)[1]
@@ -120,8 +120,9 @@ def cross_validate_map(
 
 
 def fit_map_in_sample(name: str, fit: MatrixFitter, x: np.ndarray, y: np.ndarray) -> MapFit:
-    """Return the fit of a map to all samples, judged on the same samples; ``matrices`` then has a
-    single matrix."""
+    """Return the fit of a map from x to y, (n, d) each, to all samples, judged on the same samples;
+    ``matrices`` then has a single matrix. ``fit``: the function from centred x and y to the
+    matrix."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     matrix = fit(a, b)
     return _evaluate_map(name, apply_matrix(a, matrix), b, [matrix])
@@ -183,16 +184,17 @@ def chance_explained_share(change: np.ndarray, basis: np.ndarray) -> float:
 
 
 def is_underdetermined(x: np.ndarray) -> bool:
-    """Return whether x has too many directions: a map fitted to four fifths of the samples then
-    says nothing about the remaining fifth."""
+    """Return whether x (n, d) has too many directions for its samples: a map fitted to four fifths
+    of the samples then says nothing about the remaining fifth."""
     return count_components(x) >= len(x) - -(-len(x) // MAP_FOLDS) - 1
 
 
 def unexplained_variance_ladder(
     x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit]
 ) -> tuple[tuple[str, float], ...]:
-    """Return pairs of a map's name and the share of the variance of the current version that the
-    map leaves, from no map to the richest map in ``fits``."""
+    """Return pairs of a map's name and the share of the variance of y that the map from x leaves,
+    from no map to the richest map in ``fits``. x is the reference and y the current version, (n, d)
+    each. ``fits``: by name of the map."""
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()
     residual_share = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total

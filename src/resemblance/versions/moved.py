@@ -98,8 +98,8 @@ ClassBlock = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def version_class_means(blocks: Iterable[ClassBlock], names: Mapping[int, Hashable]) -> ClassMeans:
     """Return the means of classes numbered from 0, from a single pass over blocks of samples.
 
-    A block contains the class numbers (n,), and the samples before, after, and as mapped, (n, d).
-    ``names``: the label of each class number.
+    A block contains four arrays: the class numbers (n,), and the samples before, after, and as
+    mapped, (n, d) each. ``names``: the label of each class number.
     """
     from scipy.sparse import csr_array
 
@@ -225,8 +225,9 @@ def class_mean_shifts(
 def majority_class_map(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray, name: str, factor: float
 ) -> AffineMap:
-    """Return the map of the kind ``name`` that fits most classes, with the given ``factor`` of
-    scale, by iterative reweighting.
+    """Return the map from x to y, (n, d) each, that fits most classes, by iterative reweighting.
+    ``classes``: of the samples, (n,). ``name``: the kind of the map, such as "rotation".
+    ``factor``: the factor of scale of the map.
 
     The weight of a sample is inverse to the distance between the mean and the mapped mean of the
     class, so moved classes do not distort the map.

@@ -153,8 +153,8 @@ def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
 
 
 def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return which rows of a equal the rows of b up to the rounding of other batches or precisions:
-    (n,); False for arrays of different shapes."""
+    """Return which rows of a equal the rows of b at the same positions up to the rounding of other
+    batches or precisions: (n,). a and b are (n, d); all False for arrays of different shapes."""
     if a.shape != b.shape:
         return np.zeros(len(a), bool)
     return np.asarray(

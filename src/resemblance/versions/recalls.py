@@ -88,11 +88,12 @@ def search_by_methods(
     share: float,
     query_indices: Any = None,
 ) -> HitsByMethod:
-    """Return the positions of the nearest ``depth`` documents, (queries, depth), by method, and of
-    old queries under ``OLD_QUERIES``.
+    """Return, by method, the positions of the ``depth`` documents nearest to each query, (queries,
+    depth), and the positions for old queries under ``OLD_QUERIES``.
 
-    Methods with the same stored vectors share one pass. ``share``: the part of the progress.
-    ``query_indices``: the queries to search for, default all.
+    ``methods``: query vectors and stored vectors, by name. Methods with the same stored vectors
+    share one pass. ``share``: the part of the progress. ``query_indices``: the queries to search
+    for, default all.
     """
     rows = np.arange(len(task.a)) if query_indices is None else query_indices
     all_methods = {OLD_QUERIES: ServingMethod(task.a), **methods}
@@ -249,7 +250,7 @@ def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
 def have_copy_among_nearest(
     points: np.ndarray, neighbors: np.ndarray, index: StoredRows
 ) -> np.ndarray:
-    """Return which points have a copy among their nearest rows, up to rounding: (n,).
+    """Return which ``points`` (n, d) have a copy among their nearest rows, up to rounding: (n,).
     ``neighbors``: the positions of the nearest rows in ``index``, (n, k)."""
     distances = np.sort(squared_distances_to_rows(points, index.take(neighbors)), axis=1)
     return np.asarray(distances[:, 0] <= COPY_TOLERANCE * distances[:, :2][:, -1])
@@ -288,7 +289,8 @@ def summarize_recall(
 
 
 def mean_share_interval(values: np.ndarray, confidence_level: float) -> tuple[float, float]:
-    """Return the ends of a confidence interval of a mean of shares.
+    """Return the lower and the upper end of a confidence interval of the mean of ``values``, shares
+    from 0 to 1, (queries,).
 
     The lower end is the end of Student's interval after adding one query of recall 0, the upper end
     after adding one query of recall 1: few queries may miss a rare kind of query that fails.
@@ -402,8 +404,8 @@ def _recalls_among_documents(
 
 
 def recall_at_index_size(sizes: Sequence[int], values: Sequence[float], size: int) -> float:
-    """Return a recall extrapolated to an index of ``size`` documents, from the recalls ``values``
-    among ``sizes`` documents: the logit is linear in log size."""
+    """Return a recall, from 0 to 1, extrapolated to an index of ``size`` documents, from the
+    recalls ``values`` among ``sizes`` documents: the logit is linear in log size."""
     logits = np.clip(values, 1e-3, 1 - 1e-3)
     slope, intercept = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
     return float(1 / (1 + np.exp(-(intercept + slope * np.log(size)))))

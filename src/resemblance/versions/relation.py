@@ -15,9 +15,10 @@ MIN_RELATION_ROWS = 50  # fewest rows for the test
 
 
 def is_related(x: np.ndarray, y: np.ndarray, seed: int) -> bool:
-    """Return whether the distances between rows of x correlate with the distances between rows of y
-    more than under permutation, by the distance covariance (Székely, Rizzo and Bakirov 2007). A
-    high correlation ends the test early. The value is True if all rows of x or of y are equal."""
+    """Return whether the distances between rows of x correlate with the distances between rows of
+    y, the same n samples, more than under permutation, by the distance covariance (Székely, Rizzo
+    and Bakirov 2007). A high correlation ends the test early. The value is True if all rows of x or
+    of y are equal."""
     a, b = (
         _double_centered_matrix(cdist(v, v)) for v in (to_typical_units(x), to_typical_units(y))
     )

@@ -60,8 +60,8 @@ class DriftReport(BaseResult):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Three sentences, about the geometry, the coordinates, and new queries against old
-        vectors."""
+        """The sentences about the geometry, the coordinates, and new queries against old vectors,
+        in this order."""
         return purpose_sentences(
             self.settings["purpose"], (self.geometry, self.coordinates, self.index)
         )
@@ -76,7 +76,9 @@ class DriftReport(BaseResult):
         return "\n".join((self.conclusion, *(f"  {x}" for x in (*self.caveats, *self.details))))
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per row of the table: measure, label, value, interval, threshold."""
+        """Return one record per row of the table: measure, label, value, the ends of the interval
+        (low, high), threshold, whether the value exceeds the threshold, p-value, aspect, and the
+        reason for a missing value."""
         return [
             {
                 "measure": d.name,

@@ -57,13 +57,13 @@ class Rows(NamedTuple):
         return self._counted(self.source[indices.ravel()]).reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield blocks of rows with the index of the first row."""
+        """Yield pairs: the index of the first row, and a block of rows (rows, d)."""
         height = max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
             yield start, self.part(start, start + height)
 
     def part(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows from ``start`` to before ``stop``."""
+        """Return the rows from ``start`` to before ``stop``, (stop - start, d)."""
         return self._counted(self.source[start:stop])
 
     def _counted(self, rows: np.ndarray) -> np.ndarray:
@@ -91,13 +91,13 @@ class PairedSample(NamedTuple):
 
     @property
     def widths(self) -> tuple[int, int]:
-        """The number of columns of the reference and of the current version."""
+        """The numbers of columns: of the reference, then of the current version."""
         before, after = self.all
         return before.source.shape[1], after.source.shape[1]
 
     @property
     def classes(self) -> np.ndarray | None:
-        """The classes of the subsample."""
+        """The classes of the subsample, (n,); None without classes."""
         return None if self.groups is None else self.groups[self.rows]
 
 
@@ -174,8 +174,8 @@ def affordable_noise_draws(n_resamples: int, queries: int, n: int, d: int) -> in
 
 
 def column_medians(rows: np.ndarray) -> np.ndarray:
-    """Return the median of each column: a centre for :func:`find_nearest_rows`, robust to far
-    rows."""
+    """Return the median of each column of ``rows`` (n, d), (d,): a centre for
+    :func:`find_nearest_rows`, robust to far rows."""
     return np.asarray(np.median(rows, axis=0))
 
 
@@ -208,8 +208,8 @@ def find_nearest_rows(
 
 
 def _scale_far_points(points: np.ndarray, factor: float) -> np.ndarray:
-    """Return points times ``factor``; points far beyond all rows move nearer along their
-    direction."""
+    """Return ``points`` (n, d) times ``factor``; points far beyond all rows move nearer along their
+    direction, so that squares do not overflow."""
     lengths = np.abs(points).max(axis=1, initial=0.0)
     with np.errstate(over="ignore"):
         factors = np.minimum(1.0, MAX_POINT_LENGTH / np.maximum(lengths * factor, 1.0))
@@ -217,7 +217,8 @@ def _scale_far_points(points: np.ndarray, factor: float) -> np.ndarray:
 
 
 def _nearby_power_of_two(size: float) -> float:
-    """Return a power of two near a size; dividing by a power of two loses no digits."""
+    """Return a power of two near a positive number ``size``, as a divisor that loses no digits; 1
+    for 0, and for infinity and NaN."""
     if size == 0 or not np.isfinite(size):
         return 1.0
     return float(2.0 ** np.clip(np.frexp(size)[1], -1021, 1021))
@@ -260,14 +261,16 @@ def _nearest_in_block(
 
 
 def _short_distance_keys(length: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Return the keys of squared distances that are far shorter than the squared length of the
-    point; -inf for distance 0."""
+    """Return the keys -(length / distance) for squared distances that are far shorter than the
+    squared length of the point; -inf for distance 0. ``length``: the squared length, in a shape
+    that fits ``distances``."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(-length / distances)
 
 
 def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
-    """Return the squared lengths of rows, infinite on overflow."""
+    """Return the squared lengths of the last axis of ``rows``, (..., d) to (...); infinite on
+    overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(np.einsum("...d,...d->...", rows, rows))
 
@@ -311,7 +314,11 @@ def lost_neighbor_share(
     points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
     """Return, for every point, the share of retrieved rows that are farther than the farthest true
-    neighbour of the point: (n_points,). The parameters are as in :func:`are_lost_neighbors`."""
+    neighbour of the point: (n_points,), from 0 to 1.
+
+    ``points``: (n_points, d). ``true`` (n_points, k) and ``retrieved`` (n_points, any): indices of
+    rows. ``take``: returns the rows at indices, in the version that decides.
+    """
     return np.asarray(are_lost_neighbors(points, true, retrieved, take).mean(axis=1))
 
 
@@ -321,12 +328,12 @@ def are_lost_neighbors(
     """Return which retrieved rows are farther from a point than the farthest true neighbour of the
     point: booleans in the shape of ``retrieved``.
 
-    ``true`` (n_points, k) and ``retrieved`` (n_points, any) are indices of rows; ``take`` returns
-    the rows at indices, in the version that decides. The function compares the excess of squared
-    distances over the squared distance of a true neighbour. The excess keeps its digits for any
-    position of points and rows: |b − p|² − |o − p|² = (b − o) · (b − p + o − p). Two rows are tied
-    if rounding of the vectors can explain the difference and the difference is at most a billionth
-    of the squared distance.
+    ``points``: (n_points, d). ``true`` (n_points, k) and ``retrieved`` (n_points, any) are indices
+    of rows; ``take`` returns the rows at indices, in the version that decides. The function
+    compares the excess of squared distances over the squared distance of a true neighbour. The
+    excess keeps its digits for any position of points and rows: |b − p|² − |o − p|² = (b − o) · (b
+    − p + o − p). Two rows are tied if rounding of the vectors can explain the difference and the
+    difference is at most a billionth of the squared distance.
     """
     are_farther = np.empty(retrieved.shape, bool)
     for batch in (slice(i, i + 50) for i in range(0, len(points), 50)):
@@ -445,9 +452,9 @@ def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarra
 def _mapped_row_blocks(
     x: Rows, affine_map: AffineMap, sample_rows: np.ndarray, mapped: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield blocks of mapped old rows, with the index of the first row. Rows at the positions
-    ``sample_rows``, which fitted the map, are replaced by ``mapped``, the rows mapped by a fit to
-    other rows."""
+    """Yield pairs: the index of the first row, and a block of mapped old rows. Rows at the
+    positions ``sample_rows`` (n,), which fitted the map, are replaced by ``mapped`` (n, d), the
+    rows mapped by a fit to other rows."""
     for start, block in x.blocks():
         rows = affine_map(block)
         indices = np.flatnonzero((sample_rows >= start) & (sample_rows < start + len(rows)))

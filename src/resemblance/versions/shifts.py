@@ -38,8 +38,9 @@ class ScaleFactors(NamedTuple):
 
     @property
     def sure(self) -> float:
-        """Return the factor nearest to 1 that noise in the two versions can explain, within
-        Frisch's bounds."""
+        """Return the factor of scale (1 for no change) nearest to 1 that noise in the two versions
+        can explain, within Frisch's bounds, ``slope`` and ``inverse``. Return 1 if 1 lies between
+        the bounds, or a bound is not positive."""
         return _factor_closer_to_one(self.slope, self.inverse)
 
     @property
@@ -61,10 +62,11 @@ def _factor_closer_to_one(a: float, b: float) -> float:
 def compute_scale_factors(
     x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: float | None = None
 ) -> ScaleFactors:
-    """Return the factors of scale of y against the mapped x. The inverse slope is 0 unless the
-    slope is positive.
+    """Return the factors of scale of y, the current version, against the mapped x, the reference;
+    (n, d) each. The inverse slope is 0 unless the slope is positive.
 
-    ``matrix``: the map, None for the identity. ``slope``: a slope from held-out samples, if known.
+    ``matrix``: the map (d, d), None for the identity. ``slope``: a slope from held-out samples, if
+    known.
     """
     a, b = apply_matrix(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
     ratio = float(np.sqrt((b**2).sum() / ((a**2).sum() or 1.0)))
@@ -100,7 +102,8 @@ def remaining_shift(
 
 
 def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple[Finding, float]:
-    """Return the finding about the scale, and the factor of the map.
+    """Return the finding about the scale of y, the current version, against x, the reference mapped
+    by ``fit``; and the factor of the map.
 
     The change is named if it exceeds the effect of noise in either version and of resampling;
     otherwise the factor is 1. For a linear map the finding is not assessed.
@@ -124,8 +127,9 @@ def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple
 def translation_finding(
     x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit, factor: float, seed: int
 ) -> Finding:
-    """Return the finding about the shift in radii of the current version, named if the shift
-    exceeds the effect of resampling; not assessed for a linear map.
+    """Return the finding about the shift of the mean from x, the reference, to y, the current
+    version, in units of the radius of y. The shift is named if it exceeds the effect of resampling;
+    not assessed for a linear map.
 
     ``base`` is the part of x that the chosen map was fitted to: all of x unless dimensions were
     lost. ``factor``: the factor of scale of the map, 1 if no change of scale is named.
@@ -165,15 +169,16 @@ def translation_finding(
 
 
 def _fold_matrices(fit: MapFit) -> tuple[np.ndarray | None, ...]:
-    """Return the matrices of the map, one fitted without each fold. A map fitted to all samples
-    repeats its matrix."""
+    """Return the matrices of the map, one fitted without each fold; None for the identity. A map
+    fitted to all samples repeats its matrix."""
     return fit.matrices * MAP_FOLDS if fit.is_in_sample else fit.matrices
 
 
 def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit) -> float:
-    """Return the error of the mean's position after a rotation fitted to all samples: half the
-    width of the interval, from the leverage of the mean and the residual. ``base``: the part of x
-    that the map was fitted to."""
+    """Return the error of the mean's position, in units of y, after a rotation fitted to all
+    samples: half the width of the interval, from the leverage of the mean and the residual. x, the
+    reference, and y, the current version, are (n, d). ``base``: the part of x that the map was
+    fitted to."""
     a, b = base - base.mean(axis=0), y - y.mean(axis=0)
     basis = nonnegligible_directions(base)
     residual = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean())
@@ -184,6 +189,6 @@ def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Ma
 
 
 def _matrix_about_origin(x: np.ndarray, y: np.ndarray, fit: MapFit) -> np.ndarray | None:
-    """Return the matrix of the chosen map, fitted to all samples; None for the identity and for
-    shifts of classes."""
+    """Return the matrix (d, d) of the chosen map from x to y, fitted to all samples; None for the
+    identity and for shifts of classes."""
     return NESTED_MAP_FITTERS.get(fit.name, fit_identity)(x - x.mean(axis=0), y - y.mean(axis=0))

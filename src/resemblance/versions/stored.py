@@ -25,7 +25,7 @@ class ChangedRows(NamedTuple):
 
     @property
     def source(self) -> np.ndarray:
-        """The unchanged rows, as given."""
+        """The unchanged rows, (n, d), as given."""
         return self.rows.source
 
     def take(self, indices: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ class ChangedRows(NamedTuple):
         return changed_rows.reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield blocks of changed rows with the index of the first row."""
+        """Yield pairs: the index of the first row, and a block of changed rows."""
         for start, block in self.rows.blocks():
             yield start, self.change(block, np.arange(start, start + len(block)))
 
@@ -49,7 +49,8 @@ def unchanged_rows(rows: StoredRows) -> Rows:
 
 
 def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
-    """Return new rows scaled to length 1; rows of zeros stay zero. ``positions`` is ignored."""
+    """Return new ``rows`` (n, d) scaled to length 1; rows of zeros stay zero. ``positions`` is
+    ignored."""
     max_values = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(max_values > 0, max_values, 1.0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -79,7 +80,8 @@ def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
 
 
 def power_of_two_unit(size: float) -> float:
-    """Return 1, or a power of two near a size whose square would overflow or underflow."""
+    """Return a unit for values of magnitude ``size``: 1, or a power of two near ``size`` if the
+    square of ``size`` would overflow or underflow."""
     if size == 0 or MIN_SAFE_SIZE <= size <= MAX_SAFE_SIZE:
         return 1.0
     return float(2.0 ** np.clip(np.frexp(size)[1], -1021, 1021))

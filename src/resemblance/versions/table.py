@@ -174,8 +174,8 @@ class DriftRules(NamedTuple):
 
 
 def noisy_versions(x: np.ndarray, rules: DriftRules, n_resamples: int) -> Iterator[np.ndarray]:
-    """Yield ``n_resamples`` copies of x with noise of ``tolerance`` times the radius of x, equal in
-    all directions that the samples span.
+    """Yield ``n_resamples`` copies of x (n, d) with noise of ``tolerance`` times the radius of x,
+    equal in all directions that the samples span.
 
     The noise rotates with the data: the noise is W U Vᵀ with W random and U S Vᵀ the centred data.
     """

@@ -53,8 +53,8 @@ def to_typical_units(x: np.ndarray) -> np.ndarray:
 def energy_test(
     pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
-    """Return the test of the energy distance (Székely and Rizzo 2004) between the first n pooled
-    rows and the rest."""
+    """Return the test of the energy distance (Székely and Rizzo 2004) between the first n rows of
+    ``pooled`` (rows, d) and the rest."""
     return _pairwise_similarity_test(-cdist(pooled, pooled), n, seed, n_permutations)
 
 
@@ -62,7 +62,8 @@ def mmd_test(
     pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
     """Return the test of the maximum mean discrepancy (Gretton et al. 2012) between the first n
-    pooled rows and the rest, with a Gaussian kernel as wide as the median distance."""
+    rows of ``pooled`` (rows, d) and the rest, with a Gaussian kernel as wide as the median
+    distance."""
     squares = cdist(pooled, pooled, "sqeuclidean")
     width = float(np.median(squares[np.triu_indices(len(pooled), 1)])) or 1.0
     squared = _pairwise_similarity_test(np.exp(-squares / width), n, seed, n_permutations)
@@ -141,8 +142,8 @@ def classifier_test(
 def spectrum_test(
     components: np.ndarray, n: int, value: Callable[[np.ndarray, np.ndarray], float], seed: int
 ) -> TwoSampleResult:
-    """Return the test of ``value``, a function of the variance shares of the components of the
-    first n rows and of the rest."""
+    """Return the test of ``value``, a function of the variance shares of the first n rows and of
+    the rest; large means different. ``components``: principal components, (rows, components)."""
     values = [
         value(
             principal_variance_shares(components[order[:n]]),

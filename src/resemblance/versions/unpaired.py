@@ -87,11 +87,11 @@ class BatchDifferences(NamedTuple):
 def validate_batches(
     reference: Any, current: Any, labels: tuple[Any, Any]
 ) -> tuple[Representation, Representation, tuple[np.ndarray, np.ndarray] | None, tuple[Any, ...]]:
-    """Return the two batches, their class numbers (n,) and (m,), and the label of each class
-    number; raise ``ValueError`` if the batches cannot be compared.
+    """Return four values: the two batches as representations, their class numbers (n,) and (m,),
+    and the label of each class number. Raise ``ValueError`` if the batches cannot be compared.
 
-    ``labels``: the classes of the two batches, or (None, None); the class numbers are then None and
-    the labels ().
+    ``reference``, ``current``: arrays (n, d) and (m, d). ``labels``: the classes of the two
+    batches, or (None, None); the class numbers are then None and the labels ().
     """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)

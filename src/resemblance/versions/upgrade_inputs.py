@@ -115,7 +115,8 @@ class UpgradeTask(NamedTuple):
 def check_upgrade_options(
     target: Any, min_recall: Any, confidence_level: Any, k: Any, seed: Any, maps: Any, metric: Any
 ) -> None:
-    """Raise ``ValueError`` for options outside their ranges and for unknown names."""
+    """Raise ``ValueError`` for options of ``upgrade_index`` outside their ranges, and for unknown
+    names. ``maps``: a list of names of maps. The shares lie between 0 and 1, without the ends."""
     check_choice("upgrade_index: target", target, TRUTH_PHRASES)
     check_choice("upgrade_index: metric", metric, SEARCH_METRICS)
     check_share("upgrade_index: min_recall", min_recall)
@@ -215,7 +216,8 @@ def build_upgrade_task(
 def _documents_and_queries(
     old: Any, new: Any, queries: tuple[Any, Any], index: Any
 ) -> tuple[Representation, ...]:
-    """Return the documents of the two models, the queries of the two models, and the index."""
+    """Return five representations: the documents by the old and by the new model, the queries by
+    the old and by the new model, and the index (the old documents if ``index`` is None)."""
     x, y = as_representation(old, "old"), as_representation(new, "new")
     a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
     z = x if index is None else as_representation(index, "index")
@@ -271,8 +273,8 @@ def _check_query_counts(
 
 
 def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[float, float]:
-    """Return the units of the vectors of the old and of the new model, 1 unless squares would
-    overflow or underflow; raise ``ValueError`` for values above ``MAX_VECTOR_VALUE``.
+    """Return the units of the vectors of the old and of the new model: each 1, or a power of two if
+    squares would overflow or underflow. Raise ``ValueError`` for values above ``MAX_VECTOR_VALUE``.
 
     ``rows``: the documents under "old" and "new", and the index. ``points``: the queries.
     """
@@ -290,7 +292,8 @@ def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[f
 
 def _check_normalization(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
     """Raise ``ValueError`` if a model has normalised vectors beside vectors that are not
-    normalised."""
+    normalised. ``rows``: the documents under "old", "new" and "index". ``points``: the queries by
+    the old and by the new model."""
     vectors_by_model: tuple[dict[str, Rows | np.ndarray], ...] = (
         {"old": rows["old"], "queries by old": points[0]},
         {"new": rows["new"], "queries by new": points[1]},
@@ -315,8 +318,8 @@ def _query_group_names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]
 
 
 def _own_document_positions(queries: Representation, documents: Representation) -> np.ndarray:
-    """Return the positions of the documents with the ids of the queries, -1 for none. Without ids,
-    all positions are -1."""
+    """Return, for every query, the position of the document with the id of the query, (queries,);
+    -1 for none. Without ids, all positions are -1."""
     if queries.ids is None or documents.ids is None:
         return np.full(queries.shape[0], -1)
     positions = {name: position for position, name in enumerate(documents.ids)}

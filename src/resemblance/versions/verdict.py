@@ -115,7 +115,8 @@ def purpose_sentences(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ..
 
 def has_drifted(sides: dict[DriftSide, Judgement], order: RowPermutation | None) -> bool:
     """Return whether a side with ``counts`` changed, or the rows are in another order, so that
-    different samples were compared."""
+    different samples were compared. ``sides``: the judgements by side. ``order``: the permutation
+    of the rows, None if the rows are in place."""
     return order is not None or any(j.drifted and j.counts for j in sides.values())
 
 
@@ -242,7 +243,8 @@ def _format_named_changes(findings: Sequence[Finding], rest: str = "") -> list[s
 
 def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]) -> list[str]:
     """Return at most one sentence for users of the old coordinates: that a change does not count,
-    or how to undo the change."""
+    or how to undo the change. ``sides``: the judgements of "geometry", "coordinates" and
+    "index"."""
     geometry, coordinates, index = (sides[side] for side in ("geometry", "coordinates", "index"))
     changes = ", ".join(
         CHANGE_NAMES[f.kind] for f in findings if f.named and f.kind in COORDINATE_CHANGES

@@ -114,9 +114,9 @@ def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMeth
 def cross_fitted_change(
     task: UpgradeTask, fits: tuple[AffineMap, AffineMap], half: np.ndarray
 ) -> VectorChange:
-    """Return the change of documents by two cross-fitted maps: the second map changes the documents
-    at the positions ``half``, which fitted the first map. The first map changes all other
-    documents, and the vectors of a larger index."""
+    """Return the change of documents by two cross-fitted maps. ``fits``: the two maps. ``half``:
+    the positions of the documents that fitted the first map; the second map changes these
+    documents. The first map changes all other documents, and the vectors of a larger index."""
     is_in_half = np.zeros(len(task.old.source), bool)
     is_in_half[half] = True
     normalizer = _mapped_row_normalizer(task)
@@ -157,14 +157,14 @@ def partially_reembedded_rows(
 
 
 def _mapped_row_normalizer(task: UpgradeTask) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function for mapped documents: scaling to length 1 if the new model normalises
-    vectors, else the identity."""
+    """Return the function from mapped documents (n, d) to stored vectors (n, d): scaling to length
+    1 if the new model normalises vectors, else the identity."""
     return scale_to_unit_length if are_normalized(task.new) else lambda rows: rows
 
 
 def _methods_without_maps(task: UpgradeTask) -> tuple[dict[str, ServingMethod], dict[str, str]]:
-    """Return the methods "keep", "normalize" and "cut" that apply, and the reasons why the others
-    do not apply."""
+    """Return the methods "keep", "normalize" and "cut" that apply, by name, and the reasons why the
+    others do not apply, by name."""
     d, e = task.old.width, task.new.width
     methods, reasons = dict[str, ServingMethod](), dict[str, str]()
     is_unit = are_normalized(task.new)
