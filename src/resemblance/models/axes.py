@@ -49,9 +49,12 @@ class SampleAxes:
     def channel_axis(
         self, model: Any, layer: str, module: Any, shape: Sequence[int]
     ) -> ChannelAxis:
-        """Say whether an output (samples, a, b) of a layer has channels on the second axis, from
-        the parts of the module and of the model. Later batches of the same shape use the answer,
-        because a model has many parts."""
+        """Return the axis of the channels in an output (samples, a, b) of a layer, from the parts
+        of the module and of the model: "second", "last", or "unknown".
+
+        ``module``: the module of the layer. ``shape``: the shape of the output. Later batches of
+        the same shape use the stored answer, because a model has many parts.
+        """
         key = layer, tuple(shape[1:])
         if key not in self._channels:
             is_sure = has_channels_second(module, shape)

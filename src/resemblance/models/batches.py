@@ -65,13 +65,15 @@ def find_model_inputs(model: Any) -> ModelInputs:
 
 
 def weight_precision(model: Any) -> Any:
-    """Return the dtype of the first floating-point weights of a model; None without such
+    """Return the PyTorch dtype of the first floating-point weights of a module; None without such
     weights."""
     return next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
 
 
 def _named_inputs(model: Any) -> ModelInputs:
-    """Return the inputs of :func:`find_model_inputs` without the precision of the weights."""
+    """Return the names of the positional inputs of the forward pass of a model, and the number of
+    required inputs; without the precision of the weights. Without a readable signature, there are
+    no names and one required input."""
     declared = getattr(getattr(model, "signature", None), "param_dict", None)
     declared = getattr(model, "input_names", declared)  # of an ONNX file
     try:
@@ -129,8 +131,8 @@ def make_model_batch(
 
 
 def as_tensor(torch: Any, array: Any, precision: Any) -> Any:
-    """Return an array or tensor as a tensor; floating-point values get the dtype ``precision``,
-    unless ``precision`` is None."""
+    """Return an array or tensor as a tensor; floating-point values get the PyTorch dtype
+    ``precision``, unless ``precision`` is None. ``torch``: the module PyTorch."""
     if not isinstance(array, torch.Tensor):
         values = np.array(array)  # in memory; the next line sets native byte order
         array = torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
@@ -138,8 +140,8 @@ def as_tensor(torch: Any, array: Any, precision: Any) -> Any:
 
 
 def _with_tensors(torch: Any, value: Any, precision: Any) -> Any:
-    """Return a batch with tensors in place of NumPy arrays of numbers, floating-point arrays in the
-    dtype ``precision``.
+    """Return the batch ``value`` with tensors in place of NumPy arrays of numbers, floating-point
+    arrays in the dtype ``precision``. ``torch``: the module PyTorch.
 
     Arrays inside a tuple, a list or a mapping are replaced too. A tuple becomes a list.
     """
@@ -217,7 +219,9 @@ def _batch_from_mapping(
 
 
 def _masks_of_tokens(torch: Any, entries: Mapping[str, Any], samples: int) -> dict[str, np.ndarray]:
-    """Return the masks of real tokens among the entries, (samples, tokens), by name."""
+    """Return the masks of real tokens among the entries of a batch, arrays (samples, tokens), by
+    name. ``entries``: values by name; an entry counts by its name (``MASK_ENTRIES``) and its
+    shape."""
     return {
         name: entries[name].reshape(samples, -1).cpu().numpy()
         for name in MASK_ENTRIES
@@ -235,11 +239,12 @@ def _is_token_mask(shape: tuple[int, ...], samples: int) -> bool:
 def _unused_masks(
     entries: Mapping[str, Any], masks: Mapping[str, np.ndarray], samples: int
 ) -> tuple[str, ...]:
-    """Return a description, for messages, of each entry with a name like ``mask`` or ``lengths``
-    that is not in ``masks``.
+    """Return a description, for messages, of each entry that looks like padding information by its
+    name, such as ``mask`` or ``lengths``, and is not in ``masks``.
 
-    ``entries``: the arrays of the batch by name. ``samples``: the number of samples. Only entries
-    with one row per sample, or with one vector of two or more values, count.
+    ``entries``: the arrays of the batch by name. ``masks``: the masks in use by name. ``samples``:
+    the number of samples. Only entries with one row per sample, or with one vector of two or more
+    values, count.
     """
     shapes = {
         name: tuple(value.shape)
@@ -256,11 +261,11 @@ def _unused_masks(
 def _masks_that_are_not_passed(
     torch: Any, raw_batch: Sequence[Any], required: int
 ) -> tuple[str, ...]:
-    """Return a description, for messages, of each tensor after the first ``required`` entries that
-    looks like a mask of padding.
+    """Return a description, for messages, of each tensor of the batch after the first ``required``
+    entries that looks like a mask of padding.
 
-    Such a mask contains only zeros and ones, at least one zero, and has the shape (samples, tokens)
-    or (tokens,) of the first entry.
+    ``raw_batch``: the entries; the first entry is the input. Such a mask contains only zeros and
+    ones, at least one zero, and has the shape (samples, tokens) or (tokens,) of the first entry.
     """
     tokens = tuple(raw_batch[0].shape[:2])
     if len(tokens) < 2 or tokens[1] < 2:

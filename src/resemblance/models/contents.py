@@ -170,7 +170,8 @@ def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> 
 
 
 def format_unread_arrays(path: Path, arrays: Sequence[ArchiveArray], files: int) -> str:
-    """Return a line for a message about the unread arrays of an archive.
+    """Return a line for a message about the unread arrays ``arrays``, at least one, of the archive
+    ``path``.
 
     ``files``: the number of archives with unread arrays, this archive included.
     """

@@ -181,7 +181,8 @@ def extract_features(
 
 
 def check_batch_size(function: str, batch_size: Any) -> None:
-    """Raise ``ValueError`` of the named function unless the batch size is a whole number from 1."""
+    """Raise ``ValueError``, naming ``function``, unless the batch size is a whole number of at
+    least 1."""
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(
             f"{function}: batch_size must be a whole number, at least 1; got {batch_size!r}"
@@ -220,8 +221,10 @@ def _extract_in_memory(
     """Return the features of a model in memory, in the order of the modules, with the ids of the
     samples.
 
-    Samples without ids get ids from the fingerprint of the data. The labels are kept only if the
-    outputs can be logits of the labels.
+    ``layers``, ``time_first``: names or patterns of layers. ``pool``: a word, or a word by layer.
+    ``sample_entry``: the entry of a batch with a row per sample. Samples without ids get ids from
+    the fingerprint of the data. The labels are kept only if the outputs can be logits of the
+    labels.
     """
     batches = PreparedBatches(model, samples, batch_size) if samples.read else samples.stream()
     features = extract_module_features(
@@ -258,8 +261,8 @@ def _sample_ids(fingerprint: str, n: int) -> list[str]:
 
 
 def _are_classes(labels: np.ndarray | None, outputs: np.ndarray) -> bool:
-    """Return whether the outputs can be logits for the labels: one label per row, from 0 to the
-    number of columns - 1, and the largest label occurs. False without labels."""
+    """Return whether the outputs (n, classes) can be logits for the labels (n,): one label per row,
+    from 0 to the number of columns - 1, and the largest label occurs. False without labels."""
     if labels is None or len(labels) != len(outputs):
         return False
     return bool(labels.min() >= 0 and labels.max() + 1 == outputs.shape[1])
@@ -284,11 +287,13 @@ def extract_loaded_model(
     sample_entry: str | None = None,
     time_first: str | Sequence[str] = (),
 ) -> list[ModelFeatures]:
-    """Extract the features of a loaded model into a folder, as :func:`extract_features` does, and
-    return the requested layers with each pooling.
+    """Extract the features of a loaded model into a folder, unless the folder has them, and return
+    the requested layers, a :class:`ModelFeatures` per pooling.
 
-    ``sample_entry``: the parameter ``samples`` of :func:`extract_features`. For a mapping ``pool``,
-    the list has one element, with a pooling per layer.
+    ``layers``, ``time_first``: names or patterns of layers. ``pool``: a pooling word, several
+    words, or words by layer; for a mapping the list has one element, with a pooling per layer.
+    ``sample_entry``: the entry of a batch with a row per sample. Raises ``ValueError`` for features
+    of another model or of other samples in the folder.
     """
     check_batch_size("extract_features", batch_size)
     options: Any = {"outputs": outputs, "sample_entry": sample_entry, "time_first": time_first}
@@ -409,9 +414,9 @@ def _missing_pass(
     """Return one pass over all modules that lack a pooling in a store; None if the store is
     complete.
 
-    ``matches`` and ``modules``: the mappings of :func:`_requested_modules`. The pass computes each
-    pooling that a module lacks, for all modules of the pass. The pass has outputs only for an empty
-    store.
+    ``matches``: module names by requested name or pattern. ``modules``: the requested modules by
+    name. ``poolings``: the requested words. The pass computes each pooling that a module lacks, for
+    all modules of the pass. The pass has outputs only for an empty store.
     """
     missing_by_pooling = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
     missing_names = set().union(*missing_by_pooling.values())
@@ -539,10 +544,9 @@ def _run_model_on_batch(
 
 
 def _rows_by_file(result: BatchResult, extraction_pass: ExtractionPass) -> dict[str, np.ndarray]:
-    """Return the rows of a batch by file name without suffix: ``pooling.layer``, or ``outputs``.
-
-    Raises ``ValueError`` for a requested name or pattern of which no module was called.
-    """
+    """Return the rows of a batch, (n, d), by file name without suffix: ``pooling.layer``, or
+    ``outputs``. Raises ``ValueError`` for a requested name or pattern of which no module was
+    called."""
     rows = {
         f"{pooling}.{layer}": values if isinstance(values, np.ndarray) else detach_to_numpy(values)
         for pooling, call_rows in result.rows.items()

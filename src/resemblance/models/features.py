@@ -388,8 +388,8 @@ def _resume_row_hash(arrays: GrowingArrays, name: str) -> Any:
 
 
 def _npy_header(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
-    """Return the header of a ``.npy`` file with a matrix (``rows``, ``width``); the length of the
-    header does not depend on the number of rows."""
+    """Return the header of a ``.npy`` file with a matrix (``rows``, ``width``) of ``dtype``; the
+    length of the header does not depend on the number of rows."""
     file, description = io.BytesIO(), np.lib.format.dtype_to_descr(dtype)
     head = {"descr": description, "fortran_order": False, "shape": (rows, width)}
     np.lib.format.write_array_header_1_0(file, head)

@@ -41,12 +41,11 @@ def read_file_batches(
 ) -> FileBatches:
     """Return the layers in files and folders in batches, for :meth:`resemblance.Stream.update`.
 
-    ``batch_size``: samples per batch. ``parts``: whether each path holds all layers for a part of
-    the samples; otherwise the paths together hold the layers for all samples. ``column`` and
-    ``ids``: as in :func:`read_files`.
-
-    Raises ``ValueError`` as :func:`read_files` does, and for layers with different numbers of
-    samples.
+    ``paths``: files and folders. ``batch_size``: samples per batch. ``parts``: whether each path
+    holds all layers for a part of the samples; otherwise the paths together hold the layers for all
+    samples. ``column`` and ``ids``: the columns of a table with the vectors and with the ids, ""
+    for the usual columns. Raises ``ValueError`` for unreadable files, and for layers with different
+    numbers of samples.
     """
     groups = [[path] for path in paths] if parts else [list(paths)] * bool(paths)
     layers = tuple(read_files(group, column=column, ids=ids) for group in groups)

@@ -119,8 +119,8 @@ def read_files(
 
 
 def read_recordings(paths: Iterable[str | Path]) -> dict[str, np.ndarray]:
-    """Return the arrays with three axes in files and folders, by name, as :func:`read_files` names
-    representations.
+    """Return the arrays with three axes in files and folders, by name: the file name without
+    suffix, or a longer path where names are equal.
 
     Raises ``ValueError``, naming the file, for tables and for arrays with another number of axes.
     """
@@ -210,8 +210,9 @@ def _holds_features(folder: Path) -> bool:
 
 
 def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
-    """Return a list with the one layer that has a key, "model/layer" or "layer"; raise
-    ``ValueError`` for no match, and for matches in several models."""
+    """Return a list with the one layer of a folder that has the key, "model/layer" or "layer";
+    raise ``ValueError`` for no match, and for matches in several models. ``layers``: all layers of
+    the folder."""
     matches = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
     if len(matches) != 1:
         count_phrase = f"{len(matches)} layers" if matches else "no layer"
@@ -289,6 +290,7 @@ def check_readable_array(path: Path) -> Path:
 
 
 def natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
-    """Return a sort key of a path, with numbers inside names sorted as numbers."""
+    """Return a sort key of a path, with numbers inside names sorted as numbers: a triple per
+    part."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

@@ -130,11 +130,14 @@ def layers_by_batch(
     samples: str | None,
     progress: Progress,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a mapping for each batch: the rows of all layers of all models, as tensors on the
-    device of each model.
+    """Yield a mapping for each batch: the rows (n, d) of all layers of all models, as tensors on
+    the device of each model.
 
-    The parameters and exceptions are as in :func:`extract_module_features`. A layer is called
-    ``model/layer``, or ``layer`` for the model with the name "".
+    ``models``: modules by name. ``loader``: the batches. ``layers``: names or patterns; None for
+    each module without submodules. ``pool``: a pooling word, or a word by layer. ``samples``: the
+    entry of a batch with a row per sample. A layer is called ``model/layer``, or ``layer`` for the
+    model with the name "". Raises ``ValueError`` for unknown or uncalled layers, and for a loader
+    that shuffles.
     """
     models = {name: _unwrap_watchable_model(model) for name, model in models.items()}
     words = {
@@ -156,8 +159,8 @@ def layers_by_batch(
 
 
 def _unwrap_watchable_model(model: Any) -> Any:
-    """Return the model inside wrappers, after a check that hooks can watch its layers. An object
-    without ``named_modules`` is returned unchanged."""
+    """Return the PyTorch module inside wrappers, after a check that hooks can watch its layers. An
+    object without ``named_modules`` is returned unchanged."""
     if hasattr(model, "named_modules"):
         check_watchable(model, "the model")
         return unwrap_model(model)

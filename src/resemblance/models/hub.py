@@ -134,8 +134,9 @@ def read_sample_processor(
 
 
 def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
-    """Raise ``ValueError`` for a folder without tokenizer files, and for a tokenizer with fewer
-    entries than half of the word vectors of the model."""
+    """Raise ``ValueError`` for a folder ``name`` without tokenizer files, and for a tokenizer with
+    fewer entries than half of the word vectors of the model. A ``name`` that is no folder has no
+    check of files."""
     folder, vectors, entries = Path(name), count_word_vectors(model), len(tokenizer)
     remedy = (
         f"save the tokenizer of the model there with tokenizer.save_pretrained({name!r}), or pass "
@@ -152,8 +153,8 @@ def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
 
 
 def _read_settings_file(transformers: Any, name: str, file: str) -> dict[str, Any]:
-    """Return the settings in a JSON file of a folder or repository; {} if the file is missing or
-    holds no JSON object."""
+    """Return the settings in a JSON file of a folder or repository ``name``; {} if the file is
+    missing or holds no JSON object. ``transformers``: the module."""
     try:
         with silence_transformers():
             path = transformers.utils.cached_file(name, file)
@@ -193,8 +194,9 @@ def load_torchvision_model(name: str, kind: str | None) -> LoadedHubModel:
 
 
 def _create_pretrained_model(package: str, function: str, name: str, **options: Any) -> Any:
-    """Return ``function(name, **options)`` of a module of timm or torchvision; raise ``ValueError``
-    with the remedy for any failure of the function."""
+    """Return ``function(name, **options)`` of ``package``, a module of timm or torchvision; raise
+    ``ValueError`` with the remedy for any failure of the function, and ``ImportError`` without the
+    package."""
     hub = package.partition(".")[0]
     try:
         create = getattr(importlib.import_module(package), function)

@@ -73,8 +73,8 @@ class VisitedObjects:
         self.state: set[tuple[int, str]] = set()  # (address, name of an attribute)
 
     def number(self, value: Any) -> int | None:
-        """Return the number of an object visited before; give a new object the next number, and
-        return None."""
+        """Return the number of an object visited before; give a new object the next number, from 0,
+        and return None."""
         number = self.numbers.setdefault(id(value), len(self.kept))
         if number < len(self.kept):
             return number
@@ -90,15 +90,16 @@ class VisitedObjects:
 
 
 def feature_identity(module: Any, processor: Any) -> dict[str, Any]:
-    """Return fingerprints of everything besides the weights that changes the features of a model.
+    """Return fingerprints of everything besides the weights that changes the features of a model,
+    by name.
 
-    ``definition``: a fingerprint of the classes of the modules, their options, the config, the
-    hooks of the model and of all modules, PyTorch modes, and the code of classes and functions from
-    outside installed packages, with all user code that this code names. Attributes that
-    ``forward``, a hook, or a called method assigns or fills are state, and do not count. ``hooks``
-    and ``context``: the hooks by module, and the modes, such as autocast, if there are any.
-    ``preparation``: a fingerprint of the tokenizer, processor or function that makes a batch of
-    samples.
+    ``module``: of PyTorch. ``processor``: the tokenizer, processor or function that makes a batch
+    of samples, or None. ``definition``: a fingerprint of the classes of the modules, their options,
+    the config, the hooks of the model and of all modules, PyTorch modes, and the code of classes
+    and functions from outside installed packages, with all user code that this code names.
+    Attributes that ``forward``, a hook, or a called method assigns or fills are state, and do not
+    count. ``hooks`` and ``context``: the hooks by module, and the modes, such as autocast, if there
+    are any. ``preparation``: a fingerprint of the processor, if there is one.
     """
     context, hooks = active_torch_modes(), format_hook_names(module)
     descriptions = {"definition": _describe_model(module, context)}
@@ -161,8 +162,8 @@ def _describe_module(module: Any, registry: VisitedObjects) -> Iterator[str]:
 
 
 def _find_patched_functions(namespace: Any) -> dict[str, Any]:
-    """Return the user functions, by name, inside a class or module of an installed package; {} for
-    a class or module of the user, and for None."""
+    """Return the user functions, by name, inside ``namespace``, a class or module of an installed
+    package; {} for a class or module of the user, and for None."""
     if namespace is None or _is_user_defined(namespace):
         return {}
     return {
@@ -267,9 +268,9 @@ def _describe_object(value: Any, registry: VisitedObjects, roots: RootMethods) -
 def _object_options(
     value: Any, registry: VisitedObjects, roots: RootMethods
 ) -> tuple[dict[str, Any], VisitedObjects, RootMethods]:
-    """Return the arguments of :func:`_describe_value` for the attributes of an object: the
-    attributes without the state of the methods ``roots``, the registry, and the names in the code
-    of these methods."""
+    """Return the three arguments with which the attributes of an object are described: the
+    attributes by name without the state of the methods ``roots``, the registry, and the names in
+    the code of these methods."""
     state, names = attributes_set_by_methods(value.__class__, roots)
     state = state.union(name for owner, name in registry.state if owner == id(value))
     return (
@@ -397,11 +398,12 @@ def _describe_tokenizer(tokenizer: Any) -> Iterator[str]:
 
 
 def model_facts(module: Any, processor: Any = None) -> dict[str, Any]:
-    """Return the facts of a model for JSON: class, number of parameters, dtype, device, versions of
-    packages, fingerprints.
+    """Return the facts of a PyTorch module for JSON: class, number of parameters, dtype, device,
+    versions of packages, fingerprints.
 
-    ``sha256`` covers the names and values of the weights; the other fingerprints are as in
-    ``feature_identity``.
+    ``processor``: the tokenizer, processor or function that makes a batch of samples, or None.
+    ``sha256`` covers the names and values of the weights; the other fingerprints cover everything
+    besides the weights that changes the features.
     """
     weights = dict(module.state_dict())
     parameters = list(module.parameters())

@@ -102,9 +102,12 @@ def list_unread_folders(folder: str | Path) -> dict[str, str]:
 def read_model(
     folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULT_TRAITS
 ) -> tuple[ModelFeatures, ...]:
-    """Return the features of the model in a folder, once per pooling; see :func:`read_models`.
+    """Return the features of the model in a folder, once per pooling.
 
-    ``defaults``: the values of traits that the folder lacks. With {}, no trait is added.
+    ``verify``: whether to check the arrays against the recorded checksums: True, False, or
+    "changed" for arrays with another size or time. ``defaults``: the values of traits that the
+    folder lacks. With {}, no trait is added. Raises ``ValueError`` for missing, damaged or unfit
+    files.
     """
     folder = Path(folder)
     traits = _read_traits(folder)
@@ -212,8 +215,8 @@ def _write_model_files(
 
 
 def record_model_files(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """Return the record of each file, by file name. The record of a layer contains its
-    fingerprint."""
+    """Return the record of each file in ``paths``, by file name. The record of a layer contains the
+    fingerprint of the array."""
     records = {}
     for path in paths:
         is_layer = path.suffix == ".npy" and path.stem not in NON_LAYER_ARRAYS
@@ -302,8 +305,8 @@ TRAIT_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` for traits that do not describe a model; layers and maps are not checked
-    here."""
+    """Raise ``ValueError``, naming ``file``, for traits that do not describe a model; layers and
+    maps are not checked here. ``traits``: the entries of ``traits.json``."""
     for name, (fits, requirement) in TRAIT_RULES.items():
         if name in traits and not fits(traits[name]):
             raise ValueError(f"{file}: {name} must be {requirement}; got {traits[name]!r}")
@@ -420,7 +423,8 @@ def _optional_array_path(path: Path, verify: Verify) -> np.ndarray | None:
 
 def _check_array_file(path: Path, verify: Verify) -> Path:
     """Return the path of an array, after a check that the array is readable and, if ``verify`` is
-    True or "changed" (see :func:`read_models`), undamaged."""
+    True or "changed", undamaged: "changed" reads only an array with another size or time than
+    recorded."""
     if not path.is_file():
         raise ValueError(f"{path} is missing")
     if verify and not is_undamaged(path, read=verify is True):

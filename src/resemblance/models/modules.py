@@ -109,8 +109,9 @@ def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
 
 
 def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
-    """Return the names of the modules that match the patterns, in the order of the patterns; raise
-    ``ValueError`` for a pattern without a match. ``modules``: the names of all modules."""
+    """Return the names of the modules that match ``patterns``, one or several, in the order of the
+    patterns; raise ``ValueError`` for a pattern without a match. ``modules``: the names of all
+    modules."""
     names = list(modules)
     pattern_list = [patterns] if isinstance(patterns, str) else patterns
     return [
@@ -129,8 +130,9 @@ def check_any_called(pattern: str, modules: Sequence[str], called_modules: Set[s
 
 
 def _is_default_layer(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
-    """Return whether a module is a layer by default: the module is not inside another layer, and
-    counts as one layer or has no submodules with a forward pass."""
+    """Return whether a module called ``name`` is a layer by default: the module is not inside
+    another layer, and counts as one layer or has no submodules with a forward pass. ``modules``:
+    all modules by name."""
     parents = [name[:i] for i, letter in enumerate(name) if letter == "."]
     if any(_is_one_layer(modules[parent]) for parent in parents if parent in modules):
         return False
@@ -263,7 +265,7 @@ def describe_blocks(module: Any) -> str:
 
 
 def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
-    """Return the names of the blocks of a model, and whether blocks were found.
+    """Return two values: the names of the blocks of a model, and whether blocks were found.
 
     Without blocks, the names are all modules without submodules. A model without submodules is a
     block.
@@ -288,8 +290,8 @@ def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
-    """Return the names of the children of a module that contain submodules; ``root`` names the
-    module.
+    """Return the names of the children of a module that contain submodules. ``modules``: all
+    modules of the model by name. ``root``: the name of the module, "" for the model.
 
     If a single child contains submodules, return the stages of that child. Return [] for children
     that are two plain lists, such as the features and the classifier of a network, and for children
@@ -310,7 +312,8 @@ def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
 
 def _outermost_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
     """Return the names of the outermost modules outside the blocks, in the order of the model.
-    Modules around blocks, dropout and rotary modules are left out."""
+    ``modules``: all modules by name. ``blocks``: the names of the blocks. Modules around blocks,
+    dropout and rotary modules are left out."""
     parents = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}
     outside_parts: list[str] = []
     for name, module in modules.items():
@@ -331,7 +334,9 @@ def expand_blocks_word(
     """Return the layer names of each name or pattern: the names of the blocks for the word
     "blocks", and otherwise the word alone.
 
-    ``blocks``: the blocks of a model that names its blocks.
+    ``layers``: a name or pattern, or several. ``blocks``: the blocks of a model that names its
+    blocks; otherwise :func:`block_names` finds the blocks of ``module``. Raises ``ValueError`` for
+    entries other than texts.
     """
     patterns = (
         [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else [*layers]
@@ -348,13 +353,14 @@ def expand_blocks_word(
 
 
 def flatten_names(names_by_word: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names of all words, without repetition, in their order."""
+    """Return the names of all words, without repetition, in their order. ``names_by_word``: the
+    layer names by word or pattern."""
     return list(dict.fromkeys(name for names in names_by_word.values() for name in names))
 
 
 def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:
     """Return the names of the blocks at the smallest depth whose blocks hold at least half of all
-    modules; [] without such a depth."""
+    modules; [] without such a depth. ``modules``: all modules by name."""
     by_depth: dict[int, list[str]] = defaultdict(list)
     for name, module in modules.items():
         if name and _is_block(name, module, modules):

@@ -42,8 +42,8 @@ class BatchResult(NamedTuple):
 
 @contextmanager
 def evaluation_mode(torch: Any, model: Any) -> Iterator[Any]:
-    """Put a model in evaluation mode without gradients, and yield its device; restore the training
-    modes and the random state afterwards."""
+    """Put the PyTorch module ``model`` in evaluation mode without gradients, and yield its device;
+    restore the training modes and the random state afterwards. ``torch``: the module PyTorch."""
     training = [module for module in model.modules() if module.training]
     weights = next(model.parameters(), None)
     try:
@@ -69,13 +69,13 @@ def rows_of_batch(
     convert: Callable[[Any], Any] | None = None,
     axes: SampleAxes | None = None,
 ) -> BatchResult:
-    """Call the model once and return the rows of the watched modules for each pooling.
+    """Call the model once and return the rows (n, d) of the watched modules for each pooling.
 
     ``modules``: the watched modules by name. ``pools``: poolings by any name; ``rows`` of the
     result has the same names. ``lenient``: leave out an output that does not begin with a tensor
     with a row per sample. ``outputs``: keep the logits. ``convert``: the conversion of a tensor to
     an array, by default to NumPy. ``axes``: the axes of layer outputs in earlier batches, updated
-    in the first batch.
+    in place in the first batch.
 
     Raises ``ValueError`` for a layer that cannot become one row per sample, and for a model with a
     failing forward pass.
@@ -174,7 +174,8 @@ class _LayerReader:
 
     def pooled(self, values: Any, layer: str, module: Any, pooling: str) -> Any:
         """Return the values of a layer, sample axis first, as new rows (n, d); note uncertain axes
-        or padding in ``notes``."""
+        or padding in ``notes``. ``module``: the module of the layer. ``pooling``: a pooling
+        word."""
         if values.ndim in POOLED_FORMS:
             self.forms.add(POOLED_FORMS[values.ndim])
         mask, shape = None, tuple(values.shape)
@@ -225,13 +226,13 @@ class _LayerReader:
             )
 
     def _ends(self, values: Any) -> str:
-        """Return a phrase about zero tokens at the ends, "" without such tokens; after the first
-        batch always ""."""
+        """Return a phrase about zero tokens at the ends of ``values`` (samples, tokens, features),
+        "" without such tokens; after the first batch always ""."""
         return count_zero_padded(values) if self.axes.is_first and not self.axes.few else ""
 
     def _mask(self, layer: str, tokens: int, pooling: str) -> np.ndarray | None:
-        """Return the mask of real tokens of a layer, and note a mask of the batch that does not fit
-        the layer; None for no mask."""
+        """Return the mask of real tokens of a layer, (samples, tokens), and note a mask of the
+        batch that does not fit the layer; None for no mask."""
         if self.lengths.get(layer) is not None:
             return self.lengths[layer]
         mask = token_mask_of_layer(self.model, layer, tokens, self.batch)
@@ -285,8 +286,8 @@ def _is_packed(value: Any) -> bool:
 
 
 def _unpack_sequence(value: Any) -> tuple[Any, np.ndarray | None]:
-    """Return a tensor and None. For a packed sequence, return the padded tensor (samples, steps,
-    features) and the mask of real steps."""
+    """Return a pair: a tensor and None. For a packed sequence, return the padded tensor (samples,
+    steps, features) and the mask of real steps, (samples, steps)."""
     if not _is_packed(value):
         return value, None
     from torch.nn.utils.rnn import pad_packed_sequence
@@ -296,8 +297,9 @@ def _unpack_sequence(value: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
-    """Return whether a module returns maps with the channels on the last axis, as in Swin. False if
-    both axes have the same length."""
+    """Return whether a module returns maps with the channels on the last axis, as in Swin, judged
+    by the widths of its normalizations, or of a linear module. ``shape``: of the output, four axes.
+    False for another number of axes, and if the second and the last axis have the same length."""
     if len(shape) != 4 or shape[1] == shape[3]:
         return False
     widths = [getattr(part, "normalized_shape", ()) for part in module.modules()]
@@ -306,7 +308,8 @@ def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
 
 
 def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
-    """Return rows by layer name; a layer with several calls becomes ``name#1``, ``name#2`` ..."""
+    """Return rows by layer name; a layer with several calls becomes ``name#1``, ``name#2`` ...
+    ``rows``: by (layer, number of the call from 1)."""
     repeated_layers = {layer for layer, call in rows if call > 1}
     return {
         f"{k}#{call}" if k in repeated_layers else k: array for (k, call), array in rows.items()
@@ -339,8 +342,9 @@ def check_pooling_word(pool: PoolSpec) -> None:
 
 
 def _pool_layer_values(array: Any, layer: str, pooling: str, mask: np.ndarray | None) -> Any:
-    """Return a copy of the values of a layer, pooled to one row per sample, (n, d). Only tokens use
-    the mask."""
+    """Return a copy of the values of a layer, an array or tensor with the sample axis first, pooled
+    to one row per sample, (n, d). ``mask``: of real tokens, (samples, tokens), or None; only tokens
+    use the mask."""
     pool: Any = TOKEN_POOLS[pooling]
     try:
         if array.ndim == 3:
@@ -366,7 +370,8 @@ def _pool_layer_values(array: Any, layer: str, pooling: str, mask: np.ndarray | 
 
 
 def detach_to_numpy(tensor: Any) -> np.ndarray:
-    """Return the values as an array on the CPU; half precisions become float32."""
+    """Return the values of a tensor as an array of the same shape on the CPU; half precisions
+    become float32."""
     return np.asarray(detach_to_tensor(tensor).cpu().numpy())
 
 

@@ -94,8 +94,8 @@ def read_onnx_proto(path: Path) -> Any:
 
 
 def external_data_files(proto: Any, path: Path) -> list[Path]:
-    """Return the files with weights beside an ONNX file; raise ``ValueError`` for a missing file
-    and for a file outside the folder."""
+    """Return the files with weights beside an ONNX file ``path``; raise ``ValueError`` for a
+    missing file and for a file outside the folder. ``proto``: the parsed file."""
     folder = path.resolve().parent
     locations = {
         entry.value
@@ -154,14 +154,14 @@ def graph_inputs(proto: Any) -> tuple[OnnxInput, ...]:
 
 
 def find_layers(proto: Any) -> OnnxLayers:
-    """Return the layers of a graph by name.
+    """Return the layers of a graph by name. ``proto``: the parsed ONNX file.
 
     A layer is a floating result of a node. Names are the names of modules, if the file has names of
-    modules: in the metadata of ``torch.onnx.export``, in names of values like
-    ``/encoder/layer.0/Add``, or in names of weights like ``encoder.layer.0.norm.weight``. A module
-    is the last result of the nodes of the module. Names of weights name only modules with weights,
-    and blocks: a block ends with the last sum or the last module with weights. All further results
-    have the names of the values, with dots in place of slashes.
+    modules: in the metadata of ``torch.onnx.export``, in names of values such as
+    ``/encoder/layer.0/Add``, or in names of weights such as ``encoder.layer.0.norm.weight``. A
+    module is the last result of the nodes of the module. Names of weights name only modules with
+    weights, and blocks: a block ends with the last sum or the last module with weights. All further
+    results have the names of the values, with dots in place of slashes.
     """
     nodes = _activation_nodes(proto)
     scopes = _scopes_by_metadata(nodes) or _scopes_by_slashes(nodes)
@@ -233,8 +233,8 @@ def _captured_names(node: Any) -> Iterator[str]:
 
 
 def _inferred_types(proto: Any) -> dict[str, tuple[int, int | None]]:
-    """Return the type number of ONNX and the number of axes of each value, by name; 0 and None if
-    unknown. Raises ``ValueError`` for an invalid graph."""
+    """Return, by name of a value, a pair: the type number of ONNX, 0 if unknown, and the number of
+    axes, None if unknown. Raises ``ValueError`` for an invalid graph."""
     try:
         graph = import_optional("onnx").shape_inference.infer_shapes(proto).graph
     except Exception as error:  # onnx raises its own errors
@@ -268,8 +268,8 @@ def _scopes_by_metadata(nodes: Sequence[OnnxNode]) -> Scopes:
 
 
 def _scopes_by_slashes(nodes: Sequence[OnnxNode]) -> Scopes:
-    """Return the modules of nodes from names like ``/encoder/layer.0/Add_output_0``; {} unless more
-    than half of the nodes have such names."""
+    """Return the module of each node, the parts of its name by number of the node, from names such
+    as ``/encoder/layer.0/Add_output_0``; {} unless more than half of the nodes have such names."""
     scopes: Scopes = {}
     for number, node in enumerate(nodes):
         names = (name for name in (node.value, node.name) if "/" in name.strip("/"))
@@ -280,7 +280,8 @@ def _scopes_by_slashes(nodes: Sequence[OnnxNode]) -> Scopes:
 
 
 def _scopes_by_weights(nodes: Sequence[OnnxNode]) -> Scopes:
-    """Return the modules of nodes from the names of weights like ``encoder.layer.0.norm.weight``.
+    """Return the module of each node, the parts of its name by number of the node, from the names
+    of weights such as ``encoder.layer.0.norm.weight``.
 
     Only weights of a single node count. A sum or activation function directly after a node of a
     block belongs to the block, and can end the block. A product with a mask is no part of a block.
@@ -303,7 +304,8 @@ def _scopes_by_weights(nodes: Sequence[OnnxNode]) -> Scopes:
 
 
 def _enclosing_block(module: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the parts of the name of the nearest block around a module; () without a block."""
+    """Return the parts of the name of the nearest block around a module; () without a block.
+    ``module``: the parts of the name of the module."""
     places = [k for k, part in enumerate(module[:-1]) if _is_block_name(part)]
     return module[: places[-1] + 1] if places else ()
 
@@ -342,8 +344,8 @@ def _residual_values(nodes: Sequence[OnnxNode]) -> list[int]:
 
 
 def _floating_source(nodes: Sequence[OnnxNode], number: int) -> int:
-    """Return the number of the node before the quantisation of a value; a value without
-    quantisation stays the same."""
+    """Return the number of the node before the quantisation of the node ``number``; a node without
+    quantisation stays the same. ``nodes``: of the graph."""
     while nodes[number].operator in QUANTIZE_OPERATORS and nodes[number].inputs[0] >= 0:
         number = nodes[number].inputs[0]
     return number

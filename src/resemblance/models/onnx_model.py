@@ -88,7 +88,8 @@ def _default_layers(layers: OnnxLayers) -> tuple[tuple[str, ...], str]:
 
 
 def _add_scopes(root: Any, names: Sequence[str]) -> Any:
-    """Add a module for each name to a module, with the modules around it; return the module."""
+    """Add a module for each of ``names``, such as "encoder.layer.0", to the module ``root`` in
+    place, with the modules around it; return ``root``."""
     for name in names:
         parent = root
         for part in name.split("."):

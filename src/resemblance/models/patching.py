@@ -77,10 +77,8 @@ class LayerPatches(BaseResult):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per layer: layer, moved, low, high, measure, similarity.
-
-        The similarity is None if the similarity is undefined.
-        """
+        """Return one record per layer: layer, moved, low, high, measure, similarity. ``low`` and
+        ``high`` are the ends of the interval of ``moved``. The similarity is None if undefined."""
         return [
             {
                 **layer._asdict(),
@@ -315,7 +313,8 @@ def _hooks(hooks: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
 
 
 def _recorder(outputs: list[Any]) -> Callable[..., None]:
-    """Return a hook that appends a copy of every output; later modules may work in place."""
+    """Return a hook for a module that appends a copy of every output to ``outputs``; a copy,
+    because later modules may work in place. The hook returns None."""
 
     def record(module: Any, arguments: Any, result: Any) -> None:
         outputs.append(copy.deepcopy(result))
@@ -324,8 +323,9 @@ def _recorder(outputs: list[Any]) -> Callable[..., None]:
 
 
 def _replacer(name: str, outputs: Sequence[Any]) -> Callable[..., Any]:
-    """Return a hook that replaces every output by a copy of the recorded output of the same call;
-    the hook raises ``ValueError`` for another shape."""
+    """Return a hook for the module ``name`` that replaces every output by a copy of the recorded
+    output of the same call; the hook raises ``ValueError`` for another shape. ``outputs``: the
+    recorded outputs, one per call."""
     calls = iter(outputs)
 
     def replace(module: Any, arguments: Any, result: Any) -> Any:
@@ -341,7 +341,8 @@ def _replacer(name: str, outputs: Sequence[Any]) -> Callable[..., Any]:
 
 
 def _shapes(value: Any) -> Any:
-    """Return the shapes of the tensors of an output, in the form of the output."""
+    """Return the shapes of the tensors of an output, in the form of the output: a mapping, a list,
+    or a single shape; the class name for other objects."""
     if hasattr(value, "detach"):
         return tuple(value.shape)
     if isinstance(value, Mapping):

@@ -87,7 +87,7 @@ def is_tokenizer(value: Any) -> bool:
 
 
 def count_word_vectors(module: Any) -> int | None:
-    """Return the number of word vectors of a model; None if unknown."""
+    """Return the number of word vectors of a transformers model; None if unknown."""
     try:
         return int(module.get_input_embeddings().num_embeddings)
     except (AttributeError, NotImplementedError, TypeError, ValueError):
@@ -97,9 +97,12 @@ def count_word_vectors(module: Any) -> int | None:
 def _prepare_by_tokenizer(
     module: Any, tokenizer: Any, samples: Samples | None, name: str
 ) -> BatchPreparation:
-    """Return the function that makes a batch of texts, and the facts to record.
+    """Return the function that makes a batch (tensors by input name) of a list of texts, and the
+    facts to record. ``tokenizer``: of transformers. ``samples``: the texts, read once to count cut
+    texts; None if unknown. ``name``: the model in messages.
 
     Texts are padded on the right to the longest text of a batch, and cut at the limit of the model.
+    Raises ``ValueError`` for a tokenizer without a token to pad with.
     """
     facts: dict[str, Any] = {}
     if tokenizer.pad_token is None:
@@ -169,8 +172,9 @@ def _find_token_limit(module: Any, tokenizer: Any) -> int | None:
 
 
 def _prepare_by_processor(module: Any, processor: Any) -> BatchPreparation:
-    """Return the function that makes a batch of images, or of sounds at the sampling rate of the
-    processor, and the facts to record."""
+    """Return the function that makes a batch (tensors by input name) of a list of images, or of
+    sounds at the sampling rate of the processor, and the facts to record. ``processor``: of
+    transformers."""
     names = set(find_model_inputs(module).names)
     rate = getattr(processor, "sampling_rate", None)
     sound_options = {} if rate is None else {"sampling_rate": rate, "padding": True}

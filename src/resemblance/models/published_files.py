@@ -102,6 +102,6 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def _make_unpickled_array(kind: object, shape: object, code: object) -> np.ndarray:
-    """Return an empty array, whatever the arguments: unpickling starts with an empty array, and the
-    content follows in the file."""
+    """Return an empty array, (0,), whatever the arguments: unpickling starts with an empty array,
+    and the content follows in the file."""
     return np.empty(0, np.int8)

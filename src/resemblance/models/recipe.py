@@ -28,8 +28,9 @@ def add_default_traits(features: ModelFeatures) -> ModelFeatures:
 
 
 def model_name(traits: Mapping[str, Any]) -> str:
-    """Return the name of a model with the given traits: domain, data set, architecture, setting,
-    and seed. The name is unique inside a benchmark."""
+    """Return the name of a model: domain, data set, architecture, setting, and seed, joined by
+    slashes. The name is unique inside a benchmark. ``traits``: "domain", "dataset", "architecture",
+    "setting", "seed"; "strength" for corrupted settings; "pretrain", if fine-tuned."""
     setting, pretrain = traits["setting"], traits.get("pretrain")
     setting += f"-{traits['strength']:g}" if setting in CORRUPTED_SETTINGS else ""
     setting += "" if pretrain is None else f"/pretrain{pretrain}"

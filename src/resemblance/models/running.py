@@ -92,15 +92,16 @@ def uncompiled_function(value: Any) -> Any:
 
 def digest_tensors(values: Mapping[str, Any]) -> str:
     """Return the fingerprint of tensors by name, in any layout, including tensors in packed
-    weights. Values other than tensors do not count."""
+    weights, as a hexadecimal SHA-256. Values other than tensors do not count."""
     return digest_arrays(
         part for name, value in values.items() for part in _plain_tensors(name, value)
     )
 
 
 def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the plain tensors that represent a value, with their names; nothing for a value that is
-    no tensor."""
+    """Yield pairs (name, plain tensor) that represent a value: the value itself, the parts of a
+    sparse or nested tensor, or the tensors of packed weights; nothing for a value that is no
+    tensor."""
     if isinstance(value, tuple | list):  # the packed weights and bias of a quantised layer
         for number, part in enumerate(value):
             yield from _plain_tensors(f"{name}.{number}", part)

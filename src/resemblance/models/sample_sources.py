@@ -189,8 +189,9 @@ def _samples_from_cora(folder: Path) -> Samples:
 
 
 def samples_from_object(data: Any, column: str | None) -> Samples:
-    """Return the samples in a Python object; see :func:`resemblance.models.load_samples`.
-    ``column``: the column of a table; None for the usual columns."""
+    """Return the samples in a Python object: a data set, a table, a graph, texts, an array, a list,
+    or batches. ``column``: the column of a table; None for the usual columns. Raises ``ValueError``
+    for other objects."""
     if isinstance(data, Samples):
         return data
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):

@@ -124,7 +124,7 @@ DIGEST_BLOCK_BYTES = 2**24  # bytes of an array in memory at a time
 
 
 def digest_texts(texts: Iterable[str]) -> str:
-    """Return the fingerprint of texts in their order."""
+    """Return the fingerprint of texts in their order, a hexadecimal SHA-256."""
     digest = hashlib.sha256(b"texts")
     for text in texts:
         _add_to_digest(digest, text.encode("utf-8", "surrogatepass"))
@@ -152,7 +152,8 @@ def digest_row(row: Any) -> bytes:
 
 
 def digest_images(images: Iterable[Any]) -> str:
-    """Return the fingerprint of the pixels of Pillow images."""
+    """Return the fingerprint of the modes, sizes and pixels of Pillow images in their order, a
+    hexadecimal SHA-256."""
     digest = hashlib.sha256(b"images")
     for image in images:
         _add_to_digest(digest, f"{image.mode} {image.size}".encode())
@@ -161,7 +162,8 @@ def digest_images(images: Iterable[Any]) -> str:
 
 
 def digest_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
-    """Return the fingerprint of arrays or tensors by name: of their shapes, dtypes and values."""
+    """Return the fingerprint of arrays or tensors, a hexadecimal SHA-256 of their names, shapes,
+    dtypes and values. ``arrays``: pairs (name, array), in order."""
     digest = hashlib.sha256(b"arrays")
     for name, array in arrays:
         _add_to_digest(digest, f"{name} {array.dtype} {tuple(array.shape)}".encode())
@@ -172,7 +174,7 @@ def digest_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
 
 def extend_digest(prior_digest: str, value: Any) -> str:
     """Return the fingerprint of all samples so far: of the samples behind ``prior_digest``,
-    followed by a sample or a batch."""
+    followed by ``value``, a sample or a batch."""
     digest = hashlib.sha256(prior_digest.encode())
     for kind, content in _digested_contents(value):
         _add_to_digest(digest, kind.encode())
@@ -203,7 +205,7 @@ def _digested_contents(value: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _add_to_digest(digest: Any, content: bytes) -> None:
-    """Add a content and its length to a digest."""
+    """Add a content and its length to ``digest``, a hash object, in place."""
     digest.update(len(content).to_bytes(8, "little"))
     digest.update(content)
 

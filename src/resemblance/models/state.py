@@ -43,8 +43,8 @@ def attributes_set_by_methods(
 
 
 def attributes_written(value: Any, index: int) -> frozenset[str]:
-    """Return the attributes of the argument at ``index`` that a function, a method or a partial
-    function assigns or fills; an empty set for other values."""
+    """Return the attributes of the argument at position ``index``, from 0, that a function, a
+    method or a partial function ``value`` assigns or fills; an empty set for other values."""
     while isinstance(value, partial | MethodType):
         index += len(value.args) if isinstance(value, partial) else 1
         value = value.func if isinstance(value, partial) else value.__func__
@@ -55,8 +55,9 @@ def attributes_written(value: Any, index: int) -> frozenset[str]:
 
 
 def objects_written(value: Any) -> set[tuple[int, str]]:
-    """Return (address of the object, name of the attribute) for each attribute of a global or
-    enclosed object that a hook assigns or fills. The name is "" if the hook fills a container."""
+    """Return pairs (address of the object, name of the attribute), for each attribute of a global
+    or enclosed object that the hook ``value`` assigns or fills. The name is "" if the hook fills a
+    container."""
     while isinstance(value, partial | MethodType):
         value = value.func if isinstance(value, partial) else value.__func__
     if not isinstance(value, FunctionType):

@@ -194,15 +194,16 @@ def find_sample_column(
 
 
 def find_label_column(columns: Mapping[str, Sequence[Any]]) -> np.ndarray | None:
-    """Return the classes in the column "label", or else "labels", as integers; None without such a
-    column, or if a label is no whole number."""
+    """Return the classes in the column "label", or else "labels", as integers, (rows,); None
+    without such a column, or if a label is no whole number. ``columns``: the cells by column
+    name."""
     values = next((columns[name] for name in LABEL_COLUMNS if name in columns), None)
     return None if values is None else to_integer_labels(values)
 
 
 def to_integer_labels(values: Any) -> np.ndarray | None:
-    """Return classes as an array of integers; None for values other than whole numbers, and for no
-    values."""
+    """Return classes as an array of integers, (n,); whole numbers as texts count. None for values
+    other than whole numbers, and for no values."""
     try:
         numbers = np.array([int(str(value)) for value in values], dtype=np.int64)
     except (ValueError, OverflowError):
@@ -241,7 +242,9 @@ TEXT_SUFFIXES = (".txt", ".parquet", ".tsv", ".csv", ".jsonl")
 
 
 def read_texts(path: Path, column: str | None) -> Samples:
-    """Return the texts of a file; see :func:`resemblance.models.load_samples`."""
+    """Return the texts of a file as samples: the lines of a ``.txt`` file, or a column of a table.
+    ``column``: the name of the column; None for the usual columns. Raises ``ValueError`` for a file
+    without texts."""
     if path.suffix == ".txt":
         return _texts_from_lines(path, column)
     if path.suffix == ".parquet":

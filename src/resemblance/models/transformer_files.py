@@ -51,12 +51,14 @@ def read_pretrained_model(
     """Return a transformers model with stored weights, and the sorted names of randomly drawn
     weights.
 
-    The parameters are as in :func:`read_pretrained_part`. ``is_new``: the function that says
-    whether a missing weight, by name, may be drawn at random, such as a weight of a new head. The
-    library would draw all missing weights. ``incomplete``: the remedy if other weights are missing.
+    ``kind``: a class of transformers. ``name``: the folder or repository. ``remedy``: the advice in
+    errors. ``is_new``: the function that says whether a missing weight, by name, may be drawn at
+    random, such as a weight of a new head. The library would draw all missing weights.
+    ``incomplete``: the remedy if other weights are missing. ``caller``: the beginning of errors.
+    ``keywords``: for ``from_pretrained``.
 
-    Raises ``ValueError`` as :func:`read_pretrained_part` does, and when other weights are missing
-    or have another shape than the model.
+    Raises ``ValueError`` for an unreadable folder, and when other weights are missing or have
+    another shape than the model.
     """
     options: dict[str, Any] = {"caller": caller, "output_loading_info": True, **keywords}
     model, report = read_pretrained_part(kind, name, remedy, **options)

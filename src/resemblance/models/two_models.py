@@ -225,16 +225,16 @@ def _check_one_pooling(pool: Any, reference: int | None) -> None:
 
 
 def _split_by_pooling(model_features: list[ModelFeatures]) -> list[ModelFeatures]:
-    """Return the features of a model with each pooling. Several poolings get names that end with
-    the pooling."""
+    """Return the features of a model with each pooling, unchanged for a single pooling. Several
+    poolings get names that end with the pooling."""
     if len(model_features) == 1:
         return model_features
     return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in model_features]
 
 
 def _model_entries(function: str, models: Any) -> list[Any]:
-    """Return the models of a list, or the pairs (name, model) of a mapping; raise ``ValueError``,
-    naming ``function``, for fewer than two models."""
+    """Return the models of a list, or the pairs (name, model) of a mapping, as a list; raise
+    ``ValueError``, naming ``function``, for fewer than two models."""
     is_group = isinstance(models, Mapping | Sequence) and not isinstance(models, str)
     if not is_group or len(models) < 2:
         raise ValueError(
@@ -279,8 +279,9 @@ def _loaded_models(
 
 
 def _compared_row_numbers(function: str, mask: Any, samples: Samples) -> np.ndarray | None:
-    """Return the numbers of the rows to compare; None for all rows. ``function``: the function that
-    errors name."""
+    """Return the numbers of the rows to compare, from 0; None for all rows. ``function``: the
+    function that errors name. ``mask``: a choice of samples in any form of the option ``mask``, or
+    None."""
     if mask is not None and samples.count is None:
         raise ValueError(f"{function}: mask={mask!r} needs a known number of samples")
     return kept_row_numbers(function, mask, samples, samples.count or 0)
@@ -423,7 +424,7 @@ def load_with_unique_name(
     function: str, model: Any, samples: Samples, device: str | None, names: Sequence[str]
 ) -> LoadedModel:
     """Return a loaded model with a name that is not among ``names``. ``function``: the function
-    that errors name.
+    that errors name. ``model``: a model, or a pair (name, model).
 
     A taken name gets a number. Raises ``ValueError`` if the user gave the taken name in a pair.
     """
@@ -462,7 +463,8 @@ def _format_model_inputs(
     model_features: Sequence[ModelFeatures], samples: Samples, has_reference: bool, has_blocks: bool
 ) -> str:
     """Return one line about the inputs of the models: samples, pooling, layers, cut texts and
-    left-out parts. The parameters are as in :func:`_models_provenance`."""
+    left-out parts. ``model_features``: of all models. ``has_reference``: the last model is the
+    re-initialized copy of the first. ``has_blocks``: the layers are the default layers."""
     layers = {s.name: len(s.layers) for s in model_features}
     counts = {name: count_with_noun(n, "layer") for name, n in layers.items()}
     count_list = ", ".join(f"{count} of {name}" for name, count in counts.items())
@@ -541,8 +543,8 @@ def _format_sample_losses(samples: Samples) -> Iterator[str]:
 
 
 def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
-    """Yield sentences with the number of truncated texts, with the names of models if models
-    differ."""
+    """Yield sentences with the number of truncated texts, with the names of models if
+    ``model_features`` differ."""
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         facts = features.traits["model"]

@@ -33,15 +33,14 @@ DEPENDENCE_CAUSES = {
 def run_first_batch(
     title: str, batch: Batch, run: Callable[[Batch], BatchResult], axes: SampleAxes, device: Any
 ) -> tuple[BatchResult, str]:
-    """Run the first batch; return its rows, and the cause if rows depend on more than their samples
-    ("chance" or "the other samples of a batch"), otherwise "".
+    """Run the first batch; return two values: its rows, and the cause if rows depend on more than
+    their samples ("chance" or "the other samples of a batch"), otherwise "".
 
     ``title``: the model in warnings. ``run``: the function that runs the model on a batch.
-    ``axes``: updated in place. The last two samples of the batch run again alone. If this second
-    run fails, the whole batch runs again. The sample axis of a result is the axis with the number
-    of samples in both runs. Warns about such dependence, and about layers with uncertain axes.
-
-    Raises ``ValueError`` for a layer without a sample axis.
+    ``axes``: updated in place. ``device``: of PyTorch. The last two samples of the batch run again
+    alone. If this second run fails, the whole batch runs again. The sample axis of a result is the
+    axis with the number of samples in both runs. Warns about such dependence, and about layers with
+    uncertain axes. Raises ``ValueError`` for a layer without a sample axis.
     """
     # Not the first samples: a recurrent network that mistakes samples for steps gives the first
     # samples equal rows

@@ -78,7 +78,8 @@ def without_wrappers(pattern: str) -> str:
 
 
 def callable_parts(module: Any) -> list[tuple[str, Any]]:
-    """Return the direct children of a module that take part in the forward pass, with their names.
+    """Return the direct children of a module that take part in the forward pass, as pairs (name,
+    child).
 
     A child without a forward pass, and without a part with a forward pass, is left out. A list of
     layers is kept. Children that only store or observe weights (``BOOKKEEPING_PARTS``) are left
@@ -104,8 +105,9 @@ def _is_called_part(module: Any) -> bool:
 
 
 def check_watchable(model: Any, name: str) -> None:
-    """Raise ``ValueError`` for a model with layers that hooks cannot watch: a model with a part in
-    TorchScript, or a flat program of ``torch.export``."""
+    """Raise ``ValueError``, with the words ``name`` for the model, if hooks cannot watch layers of
+    the module ``model``: a model with a part in TorchScript, or a flat program of
+    ``torch.export``."""
     torch = sys.modules["torch"]
     if isinstance(model, torch.nn.Module) and "eval" in vars(model):  # a flat program has one mode
         raise ValueError(
