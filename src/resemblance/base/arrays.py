@@ -34,7 +34,7 @@ MAX_BLAS_DOT_LENGTH = 2**31  # BLAS indexes vectors with 32-bit integers
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array-API namespace of the library of the arrays. Arrays of different libraries
+    """Return the array-API namespace of the library of ``arrays``. Arrays of different libraries
     raise ``TypeError``."""
     for array in arrays:
         if type(array) not in NUMPY_TYPES:
@@ -324,8 +324,9 @@ def column_means(values: Array) -> Array:
 
 
 def euclidean_norm(values: Array, axis: int | None = None) -> Array:
-    """Return the Euclidean norm along ``axis``, 0 or 1 of a matrix, or of all entries without an
-    axis. Dividing by the largest magnitude prevents over- and underflow."""
+    """Return the Euclidean norm along ``axis``, 0 or 1 of a matrix (one number per column or per
+    row), or of all entries without an axis (0-d). Dividing by the largest magnitude prevents over-
+    and underflow."""
     xp = namespace(values)
     squares = sum_of_squares(values, axis)
     if has_safe_squares(squares):
@@ -337,8 +338,8 @@ def euclidean_norm(values: Array, axis: int | None = None) -> Array:
 
 
 def sum_of_squares(values: Array, axis: int | None = None) -> Array:
-    """Return the sum of squared entries along ``axis``, 0 or 1 of a matrix, or of all entries
-    without an axis; an overflow gives infinity.
+    """Return the sum of squared entries along ``axis``, 0 or 1 of a matrix (one number per column
+    or per row), or of all entries without an axis; an overflow gives infinity.
 
     The sum over all entries adds row sums: BLAS splits long vectors among threads, so the last
     digits would depend on the number of threads.
@@ -381,8 +382,8 @@ def safe_quotient(value: float, divisor: Array, array: Array) -> Array:
 
 
 def blocks_have_safe_squares(blocks: Iterable[Array]) -> bool:
-    """Return whether the sum of the squared entries of all matrices in ``blocks`` is safe, as
-    :func:`has_safe_squares` defines."""
+    """Return whether the sum of the squared entries of all matrices in ``blocks`` neither overflows
+    nor is so small that squares lose digits."""
     with np.errstate(over="ignore"):
         return has_safe_squares(sum(namespace(b).sum(sum_of_squares(b, axis=1)) for b in blocks))
 
@@ -403,8 +404,8 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def singular_values(matrix: Array) -> Array:
-    """Return the singular values of a matrix (n, d), falling, (min(n, d),), with the same fallback
-    driver as :func:`svd`."""
+    """Return the singular values of a matrix (n, d), falling, (min(n, d),). If NumPy's driver does
+    not converge, SciPy's slower driver "gesvd" computes the values."""
     try:
         return namespace(matrix).linalg.svdvals(matrix)
     except np.linalg.LinAlgError:
@@ -449,7 +450,8 @@ def scatter(values: Array, order: Array) -> Array:
 
 def assign(values: Array, index: Array, new: Array) -> Array:
     """Return ``values`` after ``values[index] = new``: overwritten in NumPy and PyTorch, a copy in
-    other libraries. ``index``: a mask, or an array of positions."""
+    other libraries. ``index``: a mask, or an array of positions. ``new``: the values at the index,
+    as many as positions."""
     if isinstance(values, np.ndarray) or is_torch(values):
         values[index] = new
         return values

@@ -59,8 +59,8 @@ def _decode_array(entry: Mapping[str, Any]) -> np.ndarray:
 
 
 def spell_non_finite(value: Any) -> Any:
-    """Return a new encoded value with non-finite floats replaced by the words "nan", "inf" and
-    "-inf"."""
+    """Return a copy of ``value``, an encoded value (mappings, lists, plain values), with non-finite
+    floats replaced by the words "nan", "inf" and "-inf"."""
     if isinstance(value, Mapping):
         return {name: spell_non_finite(part) for name, part in value.items()}
     if isinstance(value, list):

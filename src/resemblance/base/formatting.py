@@ -33,8 +33,8 @@ def format_number(
 def format_range(
     low: float, high: float, figures: int = 3, *, rounding: float = ROUNDING_NOISE
 ) -> str:
-    """Format the ends of a range, as :func:`format_number` does: "0.21 to 0.23", or a single number
-    if the ends look equal."""
+    """Format the ends of a range with ``figures`` significant figures: "0.21 to 0.23", or a single
+    number if the ends look equal. ``rounding``: the magnitude below which an end counts as 0."""
     ends = (format_number(end, figures, rounding=rounding) for end in (low, high))
     return " to ".join(dict.fromkeys(ends))
 
@@ -128,8 +128,8 @@ def list_names(names: Iterable[object], limit: int | None = None) -> str:
 
 
 def join_words(words: Iterable[object], limit: int | None = None) -> str:
-    """Join words with commas and "and": "a, b and c"; abbreviate a long list as :func:`list_names`
-    does."""
+    """Join words with commas and "and": "a, b and c". ``limit``: how many words of a long list are
+    written, "a, b and 3 more"; a list of ``limit`` + 1 words is not abbreviated."""
     texts = [str(word) for word in words]
     if len(texts) < 2 or (limit is not None and len(texts) > limit + 1):
         return list_names(texts, limit)

@@ -46,10 +46,11 @@ def read_document(
 def parse_document(
     text: str, make: Callable[[Any], Content], source: str, kind: str, remedy: str = ""
 ) -> Content:
-    """Return ``make(document)`` for a JSON text. ``source``: the origin of the text, for the error.
-    ``kind``, ``remedy``: as for :func:`read_document`.
+    """Return ``make(document)`` for a JSON text. ``make``: from the parsed document to the content.
 
-    Raises ``ValueError`` as ``read_document`` does.
+    ``source``: the origin of the text, ``kind``: the noun for the content, and ``remedy``: the
+    advice, in errors. Raises ``ValueError`` for a text that is no JSON, and for a document that
+    ``make`` cannot read.
     """
     try:
         return make(json.loads(text))
@@ -66,13 +67,12 @@ def _unreadable_error(source: str, kind: str, remedy: str, error: Exception) -> 
 
 
 def decode_record(kind: Any, value: Any, location: str = "") -> Any:
-    """Return the Python value of parsed JSON, with all types checked. ``kind``: the type annotation
-    of the Python value. ``location``: the name of the value in errors.
+    """Return the Python value of ``value``, parsed JSON, with all types checked. ``kind``: the type
+    annotation of the Python value. ``location``: the name of the value in errors.
 
     Objects, and lists of fields in order, become named tuples and dataclasses; other lists become
-    tuples. In a union of several records, the entry "kind" of an object is the class name.
-
-    Raises ``TypeError``, ``ValueError`` or ``KeyError`` where the JSON does not fit the type.
+    tuples. In a union of several records, the entry "kind" of an object is the class name. Raises
+    ``TypeError``, ``ValueError`` or ``KeyError`` where the JSON does not fit the type.
     """
     record = decode_value(kind, value)
     check_types(record, kind, location)

@@ -101,8 +101,8 @@ _partial_counter: ContextVar[Callable[[float], None] | None] = ContextVar("parti
 
 
 def partial_work_counter(count: Callable[[float], None]) -> AbstractContextManager[None]:
-    """Return a context: inside the ``with`` block, ``count`` is called with the steps that
-    :func:`count_partial_work` reports."""
+    """Return a context manager: inside the ``with`` block, ``count`` is called with the number of
+    steps, a fraction too, that :func:`count_partial_work` reports."""
     return context_value(_partial_counter, count)
 
 
@@ -119,7 +119,10 @@ def percent_reporter(
 ) -> Iterator[Callable[[float], None]]:
     """Yield a function to call with the size of every completed part of ``total``, in the unit of
     ``total``. The progress counts whole percents, and the end of the block completes the total.
-    ``progress``, ``title``: as for :func:`progress_reporter`."""
+
+    ``progress``: True for a bar, False for none, or a function of (completed percents, 100).
+    ``title``: the words before the bar.
+    """
     size, last_percent = 0.0, 0
     with progress_reporter(progress, PERCENT_STEPS, title) as advance:
 

@@ -20,17 +20,18 @@ def thumbnail(result: object) -> str:
 
 
 def to_text(result: object) -> str:
-    """Return a summary of an evidence result in a few lines of text."""
+    """Return a summary of ``result``, an evidence, in a few lines of text."""
     return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).text_of(result))
 
 
 def to_html(result: object) -> str:
-    """Return a table and heat maps of an evidence result as HTML."""
+    """Return a table and heat maps of ``result``, an evidence, as HTML."""
     return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).html_of(result))
 
 
 def plot_result(result: object, *arguments: Any, **options: Any) -> Any:
-    """Return matplotlib axes with a figure of a result: see :func:`resemblance.plot.draw`."""
+    """Return matplotlib axes with a figure of ``result``. ``arguments``, ``options``: of
+    :func:`resemblance.plot.draw`, such as the kind of the figure and the measure."""
     return import_module(PLOT_PACKAGE, PACKAGE_NAME).draw(result, *arguments, **options)
 
 
@@ -41,7 +42,8 @@ def figure_types() -> Mapping[str, type]:
 
 
 def figure_svgs(figure: object) -> tuple[tuple[str, str], ...]:
-    """Return (name, SVG) of every part of a figure of a page, as the page shows the figure."""
+    """Return pairs (name, SVG) of every part of ``figure``, a figure of a page, as the page shows
+    the figure."""
     parts: tuple[tuple[str, str], ...] = import_module(
         ".report.chapters", PACKAGE_NAME
     ).standalone_parts(figure)
@@ -49,7 +51,7 @@ def figure_svgs(figure: object) -> tuple[tuple[str, str], ...]:
 
 
 def paint_figure(figure: object) -> Any:
-    """Return new matplotlib axes with a figure of a page."""
+    """Return new matplotlib axes with ``figure``, a figure of a page."""
     return import_module(f"{PLOT_PACKAGE}.drawing", PACKAGE_NAME).paint(figure)
 
 
@@ -67,9 +69,11 @@ def write_table(
     layout: str | None = None,
     columns: tuple[str, ...] = (),
 ) -> Path:
-    """Write a result as a table; return the path. ``kind``: the format, by default the format of
-    the suffix. ``kind``, ``layout`` and ``columns`` are the options of
-    :meth:`BaseResult.to_table`."""
+    """Write a result as a table to ``path``; return the path.
+
+    ``kind``: the format, by default the format of the suffix. ``layout``: "pairs", "depth" or
+    "matrix", or None. ``columns``: the names of the columns to write, () for all.
+    """
     import_module(".report.output", PACKAGE_NAME).save(result, path, kind, layout, columns)
     return path
 

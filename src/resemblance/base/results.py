@@ -215,8 +215,8 @@ def unreadable_error(source: str, problem: object, remedy: str) -> ValueError:
 def result_from_document(
     kind: type[AnyResult], document: Mapping[str, Any], source: str, remedy: str = DAMAGED_REMEDY
 ) -> AnyResult:
-    """Return the result of the class ``kind`` from a parsed JSON document. ``source``: the path,
-    for the error. ``remedy``: what the user can do, in words.
+    """Return the result of the class ``kind`` from ``document``, a parsed JSON document.
+    ``source``: the path, for the error. ``remedy``: the advice to the user, for the error.
 
     Raises ``ValueError`` for a document that does not fit the class.
     """

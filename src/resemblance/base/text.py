@@ -84,8 +84,8 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
 
 
 def closest_name(name: str, names: Sequence[str]) -> str:
-    """Return the name most similar to ``name``: a synonym, an anagram, or a similar spelling; "" if
-    none is similar."""
+    """Return the entry of ``names`` most similar to ``name``: a synonym, an anagram, or a similar
+    spelling; "" if none is similar. A synonym may have parameters, such as ``cka[...]``."""
     synonym = SYNONYMS.get(re.sub(r"[ -]", "_", name.lower()))
     if synonym and synonym.partition("[")[0] in names:
         return synonym
@@ -112,9 +112,8 @@ def _describe_hashed_values(match: re.Match[str]) -> str:
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
-    """Raise ``ValueError`` unless ``value`` is among the choices. ``name``: the name of the
-    argument in the error, as in "size must be 'small' or 'large'; got 'smal'; did you mean
-    'small'?"."""
+    """Raise ``ValueError`` unless ``value`` is among ``choices``. ``name``: the name of the
+    argument in the error: "size must be 'small' or 'large'; got 'smal'; did you mean 'small'?"."""
     choices = list(choices)
     if value in choices:
         return
@@ -162,7 +161,8 @@ def replace_unencodable(text: str, *, keep: str | None = None) -> str:
 
 
 def records_to_frame(records: Iterable[Mapping[str, Any]]) -> Any:
-    """Return records as a pandas DataFrame; all texts can be encoded in UTF-8."""
+    """Return records, entries by column name, as a pandas DataFrame with a row per record; all
+    texts can be encoded in UTF-8."""
     rows = [{name: _encodable_value(value) for name, value in record.items()} for record in records]
     return import_optional("pandas").DataFrame(rows)
 
@@ -220,7 +220,8 @@ def summary_text(comparison: Any) -> str:
 
 
 def summary_html(comparison: Any) -> str:
-    """Return the summary of a comparison as an HTML table with a row per measure."""
+    """Return the summary of a comparison as an HTML table with a row per measure: the smallest and
+    largest value, and notes."""
     header = "".join(f"<th>{name}</th>" for name in SummaryRow._fields)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
@@ -279,7 +280,7 @@ def _format_diagnostic_range(name: str, numbers: np.ndarray) -> str:
 
 
 def _count_texts(words: Iterable[str]) -> str:
-    """Return the distinct texts with the number of values that have each text, joined by
-    semicolons."""
+    """Return the distinct texts in ``words``, each with the number of its occurrences: "text (2
+    values)", joined by semicolons."""
     counts = Counter(words)
     return "; ".join(f"{text} ({count_with_noun(n, 'value')})" for text, n in counts.items())

@@ -299,6 +299,7 @@ def _check_label_files(
 
     ``files`` and ``labels``: the file and the labels of "times", "conditions", "runs" and
     "whole_blocks", None if not given. ``axes``: the names of the axes of the subjects' arrays.
+    ``subjects``: arrays with three axes, by name. ``models``: (conditions, features), by name.
     """
     from ..data.layouts import as_trials
 

@@ -131,8 +131,12 @@ def compare_command(
 def _read_sides(
     inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
 ) -> list[Mapping[str, Any]]:
-    """Return a list with one mapping of the representations in files, or with ``against`` a list of
-    two mappings, rows and columns; raise ``ValueError`` for fewer than two representations."""
+    """Return a list with one mapping of the representations in files, by name, or with ``against``
+    a list of two mappings, rows and columns; raise ``ValueError`` for fewer than two
+    representations.
+
+    ``inputs``, ``against``: files and folders. ``pool``: "" for no pooling.
+    """
     if not inputs:
         raise ValueError("nothing to compare: give files or folders")
     if against:

@@ -142,8 +142,8 @@ def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
 
 
 def _strip_common_model_name(arrays: dict[str, Representation]) -> dict[str, Representation]:
-    """Return the layers without the model name before the first slash, if all layers belong to the
-    same model; otherwise unchanged."""
+    """Return the layers ``arrays``, by name, without the model name before the first slash, if all
+    layers belong to the same model; otherwise unchanged."""
     starts = {name.partition("/")[0] for name in arrays}
     if len(starts) > 1 or not all("/" in name for name in arrays):
         return arrays
@@ -153,7 +153,8 @@ def _strip_common_model_name(arrays: dict[str, Representation]) -> dict[str, Rep
 def _drift_provenance(
     report: DriftReport, reference: Path, current: Path, context: typer.Context
 ) -> dict[str, Any]:
-    """Return the provenance with the command, the date, the machine and the files as passed."""
+    """Return the provenance of a report with the command, the date, the machine and the two files
+    as passed."""
     files = {"reference": reference, "current": current}
     sides = {
         side: report.provenance[side] | {"file": replace_undecodable(str(file))}

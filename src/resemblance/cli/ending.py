@@ -181,7 +181,7 @@ def try_to_write(
 
 
 def unwritten_files(context: typer.Context) -> Mapping[Path, Exception]:
-    """Return the files that :func:`try_to_write` could not write, with their errors."""
+    """Return the errors of the files that :func:`try_to_write` could not write, by path."""
     return dict(context.meta.get(UNWRITTEN_FILES_KEY, {}))
 
 
@@ -197,9 +197,9 @@ def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet:
 
 
 def report_failures(content: Any, quiet: bool) -> int:
-    """Report the values of a comparison or an evidence that could not be computed; return the exit
-    code: 1 for such values, otherwise 0. A measure without its package does not count, and is
-    reported unless ``quiet``."""
+    """Report on standard error the values of ``content``, a comparison or an evidence, that could
+    not be computed; return the exit code: 1 for such values, otherwise 0. A measure without its
+    package does not count, and is reported unless ``quiet``."""
     from ..comparison.comparison import Comparison
     from ..report.comparing.stats import failure_groups
 

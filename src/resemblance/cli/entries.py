@@ -104,8 +104,9 @@ def _check_model_options(name: str, options: Mapping[str, Any]) -> None:
 def run_suite(name: str, study: Path, executor: Executor | None = None, **options: Any) -> Result:
     """Run the benchmark ``name`` with the options of the command, and return the result.
 
-    ``study``: the folder of the run. ``executor``: None for this process. The environment variable
-    ``RESEMBLANCE_DATA`` gives a missing folder of data.
+    ``study``: the folder of the run. ``executor``: None for this process. ``options``: keyword
+    arguments of :func:`resemblance.bench.run`. At a size of the ReSi paper, the environment
+    variable ``RESEMBLANCE_DATA`` gives a missing folder of data.
     """
     from ..bench import run
 
@@ -144,7 +145,8 @@ def print_resi_plan(study: Path, **options: Any) -> bool:
 
 
 def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
-    """Return the result in a study, for all measures or for the measures of some families."""
+    """Return the result in a study, for all measures or for the measures of the families
+    ``family``, ranked among each other. Raises ``ValueError`` for an unknown family."""
     from ..bench.loading import load_study
     from ..bench.resi import suite as resi
     from ..bench.resi.page import result_of

@@ -86,5 +86,6 @@ def _check_gpu_resource(client: Any, scheduler: str, name: str) -> None:
 
 
 def _worker_resources(dask_scheduler: Any) -> list[str]:
-    """Return the sorted names of the resources of all workers of a scheduler."""
+    """Return the sorted names of the resources of all workers of ``dask_scheduler``, the scheduler
+    object of Dask."""
     return sorted({name for w in dask_scheduler.workers.values() for name in w.resources})

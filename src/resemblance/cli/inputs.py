@@ -47,7 +47,8 @@ def parse_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 
 def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statistic]:
     """Return the distinct measures and statistics named on the command line, in order; raise
-    ``ValueError`` without a name. ``texts``: as in :func:`parse_measures`."""
+    ``ValueError`` without a name. ``texts``: specifications, several in a text with commas, or
+    ``FILE.py:NAME``."""
     from ..catalogue import get_measures, get_statistic, list_statistics
     from ..contracts._measure import Measure
     from ..contracts._statistic import Statistic
@@ -69,8 +70,8 @@ def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statis
 
 
 def parse_statistics(texts: Sequence[str]) -> list[Statistic]:
-    """Return the distinct statistics named on the command line, in order. ``texts``: as in
-    :func:`parse_measures`."""
+    """Return the distinct statistics named on the command line, in order. ``texts``:
+    specifications, several in a text with commas, or ``FILE.py:NAME``."""
     from ..catalogue import get_statistic
     from ..contracts._statistic import Statistic
 
@@ -240,7 +241,7 @@ def _failing_line(error: BaseException, file: str) -> str:
 
 def choose_format(format: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
     """Return the output format: ``format``, or the format of the suffix of the output file, or
-    "table".
+    "table". ``formats``: the formats that the command has.
 
     Raises ``ValueError`` for another format or suffix, and for Parquet without a file.
     """
@@ -340,7 +341,7 @@ class ColumnChoice(NamedTuple):
 
 def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
     """Raise ``ValueError`` for an input that is a measure instead of a file, and for a choice of
-    columns if every input is a single array."""
+    columns if every input is a single array. ``inputs``: as typed on the command line."""
     if any(choice) and all(text.endswith(".npy") for text in inputs):
         option = "--column" if choice.column else "--ids"
         raise ValueError(f"{option} is for archives and tables; {inputs[0]} is a single array")
@@ -476,8 +477,8 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
 def check_label_count(
     labels: np.ndarray | None, n: int, path: Path | None, option: str, noun: str = "sample"
 ) -> None:
-    """Raise ``ValueError``, naming the option and the file, unless the number of labels is ``n``,
-    one for each ``noun``. No labels are accepted."""
+    """Raise ``ValueError``, naming ``option`` and the file ``path``, unless the number of labels is
+    ``n``, one for each ``noun``. None for labels or path is accepted."""
     if labels is None or path is None or len(labels) == n:
         return
     remedy = f"save one label per {noun}, in the order of the {noun}s"

@@ -252,8 +252,8 @@ def demo_summary(comparison: Comparison) -> list[Any]:
 
 
 def _layer_means_by_group(comparison: Comparison) -> dict[str, dict[str, float]]:
-    """Return the mean similarity of every layer over pairs of readers, and over pairs of a reader
-    and a shuffled network, by group and layer.
+    """Return the mean similarity of every layer, by group, then by layer: over pairs of readers,
+    and over pairs of a reader and a shuffled network.
 
     A group without pairs is left out.
     """
@@ -272,7 +272,8 @@ def _is_with_shuffled_network(curve: DepthCurve) -> bool:
 
 
 def _layer_means(curves: list[DepthCurve]) -> dict[str, float]:
-    """Return the mean similarity over pairs of networks, by layer; {} without pairs."""
+    """Return the mean similarity over the pairs of networks in ``curves``, by layer of the first
+    network; {} without pairs."""
     import numpy as np
 
     if not curves:
@@ -308,7 +309,8 @@ def _layer_chance(comparison: Comparison) -> dict[str, float]:
 
 def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return sentences: the layer at which trained readers agree most, and the layer at which the
-    shuffled network departs most; [] with a single group."""
+    shuffled network departs most; [] with a single group. ``means``: mean similarities by group,
+    then by layer."""
     from ..base.formatting import format_number
 
     if len(means) < 2:
@@ -325,7 +327,8 @@ def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 
 def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, str]) -> None:
-    """Write the page of the demonstration, with its finding and an explanation."""
+    """Write the page of the demonstration to ``path``, with its finding and an explanation.
+    ``accuracies``: facts about the networks, texts by name."""
     sentences = " ".join(_describe_departure(_layer_means_by_group(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "

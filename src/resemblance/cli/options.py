@@ -103,8 +103,8 @@ def keyword_parameter(name: str, kind: Any, default: Any = None) -> Parameter:
 
 
 def function_parameters(function: Callable[..., object], start: int = 0) -> list[Parameter]:
-    """Return the parameters of a function, from position ``start``, as keyword-only parameters of a
-    command."""
+    """Return the parameters of ``function``, from position ``start``, as keyword-only parameters of
+    a command, with annotations that are types, not texts."""
     names: dict[str, Any] = getattr(unwrap(function), "__globals__", {})
 
     def typed(parameter: Parameter) -> Parameter:
@@ -118,8 +118,8 @@ def function_parameters(function: Callable[..., object], start: int = 0) -> list
 
 
 def set_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
-    """Set the signature of a function with ``**words``, which Typer reads, and return the same
-    function."""
+    """Set the signature of ``command``, a function with ``**words``, which Typer reads; return the
+    same function."""
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return command
 
@@ -178,8 +178,8 @@ def new_group(text: str, call: str) -> typer.Typer:
 def command_group(
     *entries: tuple[str, Callable[..., Any], Sequence[str]], help: HelpTexts = SHARED_HELP
 ) -> typer.Typer:
-    """Return a group of commands, given the name, function and example calls of every command, and
-    the help of options."""
+    """Return a group of commands. ``entries``: triples (name, function, example calls). ``help``:
+    the help of options, by name."""
     group = typer.Typer()
     for name, command, calls in entries:
         add_command(group, name, command, *calls, help=help)
@@ -282,8 +282,12 @@ def output_command(
 def _output_parameters(
     formats: Sequence[str], page: str, place: Path | None, layouts: Sequence[str], can_refuse: bool
 ) -> list[Parameter]:
-    """Return the options that :func:`output_command` adds to a command; the parameters are as
-    there."""
+    """Return the options for the output of a command.
+
+    ``formats``: the formats that the command has. ``page``: the help of the option for a page, ""
+    without a page. ``place``: the default path of the page. ``layouts``: the layouts, () without.
+    ``can_refuse``: whether the exit code can be an answer; adds ``--exit-zero``.
+    """
     parameters = [
         keyword_parameter("format", _format_option(formats)),
         keyword_parameter("output", Path | None),

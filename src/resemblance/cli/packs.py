@@ -50,8 +50,8 @@ def _known_pack_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
 
 
 def _cached_pack_record(folder: Path) -> dict[str, Any]:
-    """Return the record of a cached pack that the library does not know, from the manifest of the
-    pack."""
+    """Return the record of a cached pack that the library does not know, entries by column, from
+    the manifest of the pack. ``folder``: of the pack. A damaged pack has the reason in "about"."""
     from ..bench.packs.archive import read_manifest
 
     record = {"pack": folder.name.rpartition("-")[0], "place": str(folder)}

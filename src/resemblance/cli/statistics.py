@@ -105,8 +105,8 @@ def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
 
 
 def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` for a missing option of a statistic, and for an option without a
-    statistic that needs the option. ``needs``: the values of the options by name, None if not
+    """Raise ``ValueError`` for a missing option of one of ``statistics``, and for an option without
+    a statistic that needs the option. ``needs``: the values of the options by name, None if not
     given."""
     statistics_by_need = {name: str(entry) for entry in statistics for name in entry.needs}
     for name, statistic in statistics_by_need.items():
@@ -171,8 +171,9 @@ def _statistic_records(
     data: Mapping[str, Any],
     progress: bool,
 ) -> list[dict[str, Any]]:
-    """Return a record for every pair of representation and statistic; an undefined value is None
-    with the reason. ``data``: the additional inputs by name."""
+    """Return a record, entries by column, for every pair of representation and statistic; an
+    undefined value is None with the reason. ``arrays``: the representations by name. ``data``: the
+    additional inputs by name."""
     from ..base.exceptions import UndefinedError
 
     records: list[dict[str, Any]] = []
@@ -234,7 +235,7 @@ def _transformation_output(
     arrays: Mapping[str, Representation], seed: int | None, progress: bool
 ) -> Output:
     """Return the output with the stability and the similarity of transformed representations.
-    ``seed``: None for the usual seed."""
+    ``arrays``: the representations by name. ``seed``: None for the usual seed."""
     from ..base.formatting import format_number
     from ..report.output import Output
     from ..report.outputs import page_of_records

@@ -81,9 +81,8 @@ def stream_files(
     """Stream layers in batches and compare the layers.
 
     ``inputs``: files or folders, or one ``FILE.py:FUNCTION`` that yields batches; may be empty if
-    ``options`` name saved sums. ``save``: the file for the sums; None writes no file.
-
-    Raises ``ValueError`` without input, and for incompatible layers.
+    ``options`` name saved sums. ``measures``: None for the default measures. ``save``: the file for
+    the sums; None writes no file. Raises ``ValueError`` without input, and for incompatible layers.
     """
     from ..base.progress import count_items, progress_reporter
 
@@ -125,8 +124,9 @@ def _initial_stream(options: StreamOptions) -> Stream:
 def stream_batches(
     inputs: Sequence[str], choice: ColumnChoice, options: StreamOptions
 ) -> tuple[Iterable[Mapping[str, Any]], int | None]:
-    """Return the batches from files or from a user's function, and the number of batches; None if
-    the number is unknown."""
+    """Return two values: the batches from files or from a user's function, mappings from layer to
+    rows; and the number of batches, None if unknown. ``inputs``: files or folders, or one
+    ``FILE.py:FUNCTION``."""
     from ..models.file_batches import read_file_batches
 
     functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]

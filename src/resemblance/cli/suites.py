@@ -518,8 +518,8 @@ def _command_to_run(suite: SuiteCommands, study: Path) -> str:
 
 
 def _add_models_option(words: list[str], models: str) -> list[str]:
-    """Return the words of a command with the option for a pack, or for the user's own models,
-    added."""
+    """Return ``words``, the words of a command, with the option for a pack, or for the user's own
+    models, added at the end. ``models``: the name of a pack, or a folder."""
     from ..bench.packs.archive import PACK_IDENTITY_PATTERN
 
     if PACK_IDENTITY_PATTERN.fullmatch(models) and "@" in models:
@@ -563,7 +563,8 @@ OPTIONS_SETTLED_BY_PACK = ("size", "only", "domain", "claims", "gpu_resource")
 
 
 def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
-    """Return the options of a run on a pack, as keyword arguments of :func:`resemblance.bench.run`.
+    """Return the options of a run on a pack, as keyword arguments of :func:`resemblance.bench.run`:
+    the opened pack under "pack". ``words``: the values of the options by name.
 
     Raises ``ValueError`` for options fixed by the pack, and for the pack of another benchmark.
     """

@@ -381,7 +381,7 @@ def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
 @contextmanager
 def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Iterator[Axes]:
     """Yield axes with a row per name, row 0 on top: ``ax``, or the axes of a new figure with room
-    for the names and for a legend with ``entries`` entries above."""
+    for ``names`` and for a legend with ``entries`` entries above."""
     texts = escape_matplotlib_names(names)
     room = max(estimate_text_width(text, 7) for text in texts) / POINTS_PER_INCH
     with axes_in_style(

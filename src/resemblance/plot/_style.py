@@ -110,7 +110,7 @@ def _style_of_width(matplotlib: Any, inches: float) -> Iterator[None]:
 
 
 def figure_width() -> float | None:
-    """Return the width of new figures in inches, as set by :func:`style`; None if no width is
+    """Return the width of new figures in inches, as :func:`style` set it; None if no width is
     set."""
     return _requested_figure_width.get()
 
@@ -150,7 +150,8 @@ def matplotlib_setting(name: str) -> Any:
 
 
 def font_size_points(name: str) -> float:
-    """Return the font size of a matplotlib setting such as "axes.labelsize", in points."""
+    """Return the font size, in points, of the matplotlib setting ``name``, such as
+    "axes.labelsize"."""
     properties = import_optional("matplotlib.font_manager").FontProperties(
         size=matplotlib_setting(name)
     )
@@ -172,8 +173,8 @@ def escape_matplotlib_name(name: object, max_length: int = 32) -> str:
 
 
 def escape_matplotlib_names(names: Sequence[object], max_length: int = 32) -> list[str]:
-    """Return names to draw together, escaped as by :func:`escape_matplotlib_name`; different names
-    stay different."""
+    """Return names to draw together, each on one line, shortened to ``max_length`` characters, that
+    matplotlib shows literally: ``$`` begins no formula. Different names stay different."""
     texts = shorten_distinct_names([" ".join(str(name).split()) for name in names], max_length)
     if matplotlib_setting("text.usetex"):
         texts = [text.translate(TEX_ESCAPES) for text in texts]
@@ -181,7 +182,8 @@ def escape_matplotlib_names(names: Sequence[object], max_length: int = 32) -> li
 
 
 def estimate_text_width(name: str, size: float) -> float:
-    """Return an estimate of the width of a text in points, for a font of ``size`` points."""
+    """Return an estimate of the width, in points, of the text ``name``, for a font of ``size``
+    points."""
     return len(name) * size * MEAN_CHARACTER_WIDTH
 
 

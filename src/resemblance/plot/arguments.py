@@ -20,12 +20,12 @@ def page_context_to_plot(
     *,
     stretch: bool = False,
 ) -> PageContext:
-    """Return the context of a measure, as for a page, from a comparison or an evidence ``data``.
+    """Return the context of a measure from a comparison or an evidence ``data``.
 
-    ``function``: the name of the plot function, for errors. ``measure``: as for
-    :func:`measure_to_plot`. ``evidence``: the evidence on the comparison, or None. ``stretch``: let
-    the colours span the values. Raises ``ValueError`` for other data and for evidence on other
-    representations.
+    ``function``: the name of the plot function, for errors. ``measure``: the measure to draw; None
+    if there is a single measure. ``evidence``: the evidence on the comparison, or None.
+    ``stretch``: let the colours span the values. Raises ``ValueError`` for other data and for
+    evidence on other representations.
     """
     if isinstance(data, Evidence):
         comparison, evidence = data.comparison, data
@@ -47,8 +47,9 @@ def check_result_to_plot(function: str, result: Any, kind: type, remedy: str = "
 
 
 def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
-    """Return the comparison unchanged; raise ``ValueError`` for other data, and for evidence with
-    other representations."""
+    """Return the comparison ``data`` unchanged; raise ``ValueError`` for other data, and for an
+    ``evidence`` (None for none) that is no evidence or has other representations. ``function``: the
+    name of the plot function, for errors."""
     if not isinstance(data, Comparison):
         raise ValueError(
             f"plot.{function} draws a Comparison or an Evidence; got {type(data).__name__}"

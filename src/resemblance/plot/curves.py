@@ -119,9 +119,9 @@ def _curves_to_plot(
 def _layer_chart(
     context: PageContext, curves: Sequence[DepthCurve], against: str | None, *, is_best: bool
 ) -> Chart:
-    """Return a chart with a line for each curve, followed by its chance level if known. For best
-    matches (``is_best``), the titles of the points are the matched layers. ``against``: the model
-    that all curves share, or None."""
+    """Return a chart with a line for each of ``curves``, followed by its chance level if known. For
+    best matches (``is_best``), the titles of the points are the matched layers. ``against``: the
+    model that all curves share, or None."""
     info, is_relative = context.leading, has_relative_depth(curves)
     names, chance, lines = _curve_names(curves, against), context.chance(info), list[Line]()
     for curve, line in zip(curves, layer_lines(context, info, curves, names)):
@@ -240,7 +240,8 @@ def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> flo
 
 
 def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
-    """Return whether equally spaced names in a font of ``size`` points fit along the axis."""
+    """Return whether equally spaced ``names`` in a font of ``size`` points fit along the horizontal
+    axis."""
     room = ax.get_window_extent().width * POINTS_PER_INCH / ax.figure.dpi
     return bool(max(estimate_text_width(name, size) for name in names) * len(names) <= 0.97 * room)
 
@@ -302,8 +303,9 @@ def _label_value_axis(ax: Axes, name: str) -> None:
 
 
 def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str) -> float:
-    """Draw the legend of the lines; return the height of all rows but the first, in points. With
-    more than 12 lines the legend has only their number. All dotted lines share an entry."""
+    """Draw the legend of the lines; return the height of all rows but the first, in points.
+    ``handles``: the drawn lines. ``unit``: the noun for lines. With more than 12 lines the legend
+    has only their number. All dotted lines share an entry."""
     dashed = [line.name for line in chart.lines if line.is_dashed]
     names = [line.name for line in chart.lines if not line.is_dashed]
     own_names = [name for name in dict.fromkeys(dashed) if name not in names]

@@ -207,8 +207,8 @@ def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool
 
 def _cell_size_in_width(inches: float, rows: Sequence[str], columns: int, size: float) -> float:
     """Return the side of a cell in points for a figure ``inches`` wide, with room for the colour
-    bar and the names of rows, which depends on the side. ``columns``: number of columns. ``size``:
-    the font size in points."""
+    bar and the names ``rows``, which depends on the side. ``columns``: the number of columns.
+    ``size``: the font size in points."""
     width = (inches - COLOR_BAR_INCHES) * POINTS_PER_INCH
     room = choose_side_names(rows, width / columns, size, is_below=False).room
     return max(width - room, width / 4) / columns
@@ -326,7 +326,7 @@ class SideNames(NamedTuple):
 
     @property
     def borders(self) -> tuple[float, ...]:
-        """The positions between neighbouring models."""
+        """The positions between neighbouring models, in cells from the middle of the first cell."""
         return tuple(run.start - 0.5 for run in self.models[1:])
 
 

@@ -24,7 +24,7 @@ LAYOUTS = ("pairs", "depth", "matrix")
 
 def arranged_tables(content: Any, layout: str) -> list[Any]:
     """Return the tables of a comparison, an evidence or scores of models in a layout: "pairs",
-    "depth" or "matrix".
+    "depth" or "matrix". ``content``: the result.
 
     The titles of tables are texts in the list, before the tables. Raises ``ValueError`` for another
     layout, for any other result, for a table by depth without models of several layers, and for
@@ -74,8 +74,8 @@ def _scores_table(scores: ModelScores, layout: str) -> TextTable:
 
 
 def _titled_matrix(context: PageContext, info: MeasureInfo) -> tuple[str, TextTable]:
-    """Return the name of a measure, and its matrix as a table. For two models, the matrix has only
-    the values between the models, and the title names the models."""
+    """Return two values: the name of a measure, and its matrix as a table. For two models, the
+    matrix has only the values between the models, and the title names the models."""
     places = between_two_models(context)
     if places is None:
         return context.label(info), matrix_table(context.comparison, info)

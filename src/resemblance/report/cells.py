@@ -131,7 +131,8 @@ def _grid_columns(table: Table) -> list[list[TableCell]]:
 def _grid_column(
     entries: Sequence[TableEntry], is_first: bool, figures: int | None
 ) -> list[TableCell]:
-    """Return the cells of a column of numbers, of texts with leading numbers, or of other texts.
+    """Return the cells of the column ``entries``: a column of numbers, of texts with leading
+    numbers, or of other texts.
 
     ``is_first``: whether the column is the first of the table, whose texts never sort by numbers.
     ``figures``: the significant figures of numbers; None for equal decimals in the column.
@@ -147,8 +148,8 @@ def _grid_column(
 
 
 def _leading_number_cells(column: Sequence[TableEntry]) -> list[TableCell] | None:
-    """Return the cells of a text column, sorted by the number at the start of each text, such as
-    "97%" or "1.2 to 3.4"; an empty entry becomes "–".
+    """Return the cells of the text column ``column``, sorted by the number at the start of each
+    text, such as "97%" or "1.2 to 3.4"; an empty entry becomes "–".
 
     Return None if a text has no number at the start, or if all entries are empty.
     """

@@ -217,7 +217,7 @@ def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
 
 def needs_legend(keys: Sequence[tuple[str, LineStyle]]) -> bool:
     """Return whether a legend is useful: for several lines, or for a line that is hidden at first.
-    Lines with a name beside the line do not count."""
+    ``keys``: (name, style) of each line. Lines with a name beside the line do not count."""
     keys = [(name, key) for name, key in keys if key.is_in_legend]
     return len(keys) > 1 or any(not key.is_shown for _, key in keys)
 

@@ -142,7 +142,7 @@ def x_axis(points: Sequence[Point], figure: Chart) -> AxisScale:
 
 def plane_axes(points: Sequence[Point]) -> tuple[AxisScale, AxisScale]:
     """Return the horizontal and the vertical axis of a plane, with the same number of pixels per
-    unit and the points in the middle."""
+    unit and the points in the middle. ``points``: pairs (x, y), at least one."""
     sides = (
         (MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2 - 44),
         (CHART_HEIGHT - MARGIN_BOTTOM + 10, MARGIN_TOP + 8),
@@ -227,7 +227,8 @@ def _line_markup(line: Line, key: LineStyle, frame: ChartFrame) -> str:
 
 
 def _contiguous_slices(points: Sequence[Point]) -> list[slice]:
-    """Return a slice for each run of points without a gap; the slices index the finite points."""
+    """Return a slice for each run of ``points`` (x, y) without a gap, a point that is not finite;
+    the slices index the finite points."""
     runs, start = [], 0
     for is_there, members in groupby(map(_is_finite_point, points)):
         if is_there:
@@ -338,7 +339,8 @@ def _max_abs_coordinate(points: Iterable[Point]) -> float:
 
 
 def _centered_points(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return points moved so that the middle of the range of each coordinate is at 0."""
+    """Return points (x, y), moved so that the middle of the range of each coordinate is at 0; ()
+    without points."""
     if not points:
         return ()
     x, y = ((min(column) + max(column)) / 2 for column in zip(*points))

@@ -149,7 +149,8 @@ TRANSPARENT_PIXEL = 255  # palette index of a cell without a value
 
 
 def png_of_levels(levels: Sequence[Sequence[int | None]]) -> str:
-    """Return a PNG image as a data URL, with a pixel per colour level; None is transparent."""
+    """Return a PNG image as a data URL, with a pixel per colour level; None is transparent.
+    ``levels``: rows of colour levels, at least one, from the top."""
     height, width = len(levels), len(levels[0])
     rows = b"".join(b"\0" + bytes(map(_palette_index, row)) for row in levels)
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)

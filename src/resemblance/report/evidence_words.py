@@ -137,7 +137,7 @@ def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
 def results_between_models(
     evidence: Evidence, results: Sequence[MeasureResult]
 ) -> tuple[MeasureResult, ...]:
-    """Return the results with only the pairs of layers from different models, without a
+    """Return ``results`` with only the pairs of layers from different models, without a
     re-initialised copy; with all pairs if the names are not layers of several models."""
     reference = str(evidence.comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(evidence.rows, evidence.columns, reference)
@@ -174,8 +174,8 @@ def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
 
 
 def _format_rounded(number: float, places: int) -> str:
-    """Return a number as text with ``places`` decimals; a number that is infinite, NaN or 0 as
-    :func:`format_two_decimals` does."""
+    """Return a number as text with ``places`` decimals, also if infinite, NaN or 0: then in the
+    words for two decimals."""
     if not math.isfinite(number) or abs(number) < DISPLAY_ROUNDING:
         return format_two_decimals(number)
     return format_fixed(number, places)
@@ -493,8 +493,8 @@ def _evidence_heading(evidence: Evidence) -> str:
 def _evidence_table_rows(
     evidence: Evidence, results: Sequence[MeasureResult]
 ) -> list[tuple[str, ...]]:
-    """Return the rows of a table, the column names first: a row per measure and pair, or with many
-    pairs a row per measure."""
+    """Return the rows of a table as texts, the column names first: a row per measure and pair, or
+    with many pairs a row per measure. ``results``: of the measures in the table."""
     max_pairs = max(len(result.pairs) for result in results)
     names = [
         name.format(level=format_level(evidence.confidence_level)) for name in EVIDENCE_COLUMNS
@@ -520,8 +520,9 @@ def _evidence_table_rows(
 
 
 def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str, ...]:
-    """Return the row of a measure with several pairs: specification, ranges of value, widest
-    interval, ranges of chance and score above chance, number of significant pairs, null method."""
+    """Return the row of a measure with several pairs, seven texts: specification, range of values,
+    widest interval, ranges of chance and score above chance, number of significant pairs, null
+    method."""
     pairs, spec = result.pairs, result.info.spec
     how = evidence.null_method(spec)
     names = "value", "chance", "above"

@@ -56,7 +56,7 @@ class ModelSpan(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The position of the model name."""
+        """The position of the model name, in cells from the start of the axis."""
         return (self.start + self.stop - 1) / 2
 
 
@@ -137,8 +137,8 @@ def _map_frame(
     """Return the SVG of a whole map: names, borders between models, hatching, numbers and the
     colour scale around ``contents``, the cells.
 
-    ``ends``: the limits of the colours. ``style``: as in :func:`static_map_svg`. ``attributes``: of
-    the SVG element; without ``contents`` the cells have no numbers.
+    ``ends``: the limits of the colours. ``style``: a function from the kind of an element to its
+    attributes. ``attributes``: of the SVG element; without ``contents`` the cells have no numbers.
     """
     left, bottom, cells = _map_geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
@@ -218,7 +218,8 @@ def _hatching_pattern(cells: CellGeometry) -> tuple[tuple[float, float, float], 
 
 
 def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
-    """Yield (start, stop) of every run of equal entries."""
+    """Yield (start, stop) of every run of equal entries in ``kinds``; ``stop`` is the position
+    after the run."""
     starts = [i for i, kind in enumerate(kinds) if i == 0 or kinds[i - 1] != kind]
     return zip(starts, [*starts[1:], len(kinds)])
 
@@ -351,7 +352,7 @@ def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:
 
 
 def estimate_name_width(name: str, font: float) -> float:
-    """Return the approximate width of a name in pixels, in a font of size ``font``."""
+    """Return the approximate width of a name in pixels, in a font of size ``font``, in pixels."""
     return len(name) * font * CHARACTER_WIDTH_RATIO
 
 
@@ -423,8 +424,8 @@ def _color_scale_svg(
 def _color_scale_marks(
     heat: HeatMap, height: float, ends: tuple[float, float]
 ) -> tuple[list[int | None], list[tuple[float, str]]]:
-    """Return the colour levels of the scale from the top, and (vertical position in pixels, text)
-    for the numbers beside the scale.
+    """Return two lists: the colour levels of the scale from the top, and (vertical position in
+    pixels, text) for the numbers beside the scale. A level is None without a colour.
 
     ``height``: the height of the scale in pixels. ``ends``: the limits of the colours. A scale that
     crosses 0 has round numbers between the two ends if the scale is high enough.
@@ -498,8 +499,9 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
 
 
 def _deduplicate_maps(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the data of maps by anchor, smaller: of a map that differs from an earlier map only in
-    the title and the tooltips, the entry "like" names the earlier map."""
+    """Return the data of ``maps`` by anchor, smaller: a map that differs from an earlier map only
+    in the title and the tooltips has the entry "like", the anchor of the earlier map, in place of
+    the shared entries."""
     places, data = dict[str, str](), dict[str, dict[str, Any]]()
     for place, entries in maps.items():
         key_entries = {
@@ -556,10 +558,11 @@ def _encode_level(step: int | None) -> str:
 
 
 def _titles_data(titles: tuple[tuple[str, ...], ...], origin: str, place: str) -> dict[str, Any]:
-    """Return {"titles": tooltips of the cells by "row,column"}; {} without tooltips.
+    """Return {"titles": tooltips of the cells by "row,column"}; {} without tooltips. ``titles``:
+    tooltips by row and column, "" for none.
 
     ``place``: the anchor of the map. ``origin``: the anchor of the first map with equal tooltips;
-    the value is this anchor if it is another map.
+    if this is another map, "titles" is this anchor.
     """
     words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
     if not words:
@@ -579,8 +582,8 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
 
 
 def _pack_symmetric(rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the entries of a matrix as a flat list, row by row; of a symmetric matrix, only the
-    upper triangle with the diagonal."""
+    """Return the entries of the matrix ``rows`` as a flat list, row by row; of a symmetric matrix,
+    only the upper triangle with the diagonal."""
     size = len(rows)
     is_square = size > 1 and all(len(row) == size for row in rows)
     is_same = is_square and list(map(tuple, rows)) == list(zip(*rows))

@@ -21,7 +21,8 @@ MARKDOWN_ESCAPES: Mapping[str, str] = {character: f"\\{character}" for character
 
 
 def tables_to_markdown(parts: Sequence[Any]) -> str:
-    """Return texts as Markdown paragraphs and tables as Markdown tables."""
+    """Return texts as Markdown paragraphs and tables as Markdown tables. ``parts``: texts and
+    :class:`TextTable` objects, in order."""
     return _join_blocks(
         "\n".join(_markdown_table(part))
         if isinstance(part, TextTable)
@@ -32,7 +33,7 @@ def tables_to_markdown(parts: Sequence[Any]) -> str:
 
 def tables_to_latex(parts: Sequence[Any]) -> str:
     """Return a LaTeX file for a paper: tables as ``tabular`` with booktabs rules, texts as
-    comments."""
+    comments. ``parts``: texts and :class:`TextTable` objects, in order."""
     needs = r"% The tables need \usepackage{booktabs}."
     blocks = (
         "\n".join(_latex_table(part) if isinstance(part, TextTable) else _latex_comment(str(part)))

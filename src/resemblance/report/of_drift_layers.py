@@ -31,7 +31,8 @@ TONES_WORST_FIRST = ("bad", "warning", "good")
 def layers_output(
     reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
 ) -> Output:
-    """Return the output of drift reports by layer name; the exit code is 1 if a layer drifted.
+    """Return the output of ``reports``, drift reports by layer name; the exit code is 1 if a layer
+    drifted.
 
     ``left_out``: a sentence on the layers that only a single side has, or "". ``provenance``: the
     settings to record.

@@ -42,8 +42,9 @@ def model_scores_bars(
 ) -> Bars:
     """Return the scores as a figure, the most similar model first.
 
-    ``marks`` and ``brackets``: as in :func:`resemblance.plot.model_scores`. Raises ``ValueError``
-    for other marks and brackets, and for more than 15 brackets.
+    ``marks``: "points" or "bars". ``brackets``: pairs of model names, "significant" or "neighbors";
+    None draws no brackets. Raises ``ValueError`` for other marks and brackets, and for more than 15
+    brackets.
     """
     check_choice("plot.model_scores: marks", marks, get_args(ScoreMarks))
     order = scores.order

@@ -67,15 +67,15 @@ def write_output(
     layout: str | None = None,
     columns: Sequence[str] = (),
 ) -> None:
-    """Write a result or another output in a format of ``OUTPUT_FORMATS``, ``kind``, to the file
-    ``output`` or to standard output.
+    """Write ``answer``, a result or another output, in a format of ``OUTPUT_FORMATS``, ``kind``, to
+    the file ``output`` or to standard output.
 
     A terminal shows a summary of many pairs; text files, Markdown and LaTeX have a line per pair.
     JSON has everything. For a result, CSV has the shortest data table and Parquet the longest;
     tables with the same columns are joined. Without data tables, CSV and Parquet have a line per
     claim and score, with "claim" or "score" in the column ``kind``. With ``table``, CSV and Parquet
-    have the rows of all tables of this name or title. ``layout`` and ``columns``: see
-    :meth:`.BaseResult.to_table`.
+    have the rows of all tables of this name or title. ``layout``: "pairs", "depth" or "matrix", or
+    None. ``columns``: the names of the columns to write, () for all.
 
     Raises ``ValueError`` for a table missing from the result, and for a layout or columns that the
     result or the format does not have.
@@ -112,8 +112,9 @@ def write_arranged_tables(
     layout: str | None,
     columns: Sequence[str],
 ) -> None:
-    """Write the tables of a layout with chosen columns, as text, Markdown or LaTeX; raise
-    ``ValueError`` for other formats."""
+    """Write the tables of ``answer`` in a layout ("pairs", "depth", "matrix", or None) with chosen
+    columns (() for all), as text, Markdown or LaTeX, to the file ``output`` or to standard output;
+    raise ``ValueError`` for other formats."""
     from .arranged import arranged_tables, with_columns
 
     if kind not in ("table", *MARKUP_WRITERS):
@@ -152,8 +153,11 @@ def save(
     columns: Sequence[str] = (),
 ) -> None:
     """Write a content to a file, in the format ``kind`` of ``OUTPUT_FORMATS`` or, by default, the
-    format of the file suffix; for ``layout`` and ``columns`` see :meth:`.BaseResult.to_table`.
-    Raises ``ValueError`` for another format."""
+    format of the file suffix.
+
+    ``layout``: "pairs", "depth" or "matrix", or None. ``columns``: the names of the columns to
+    write, () for all. Raises ``ValueError`` for another format.
+    """
     suffix = path.suffix.removeprefix(".").lower()
     if kind is not None and kind not in OUTPUT_FORMATS:
         raise ValueError(f"{path}: formats are {', '.join(OUTPUT_FORMATS)}; got {kind!r}")
@@ -281,7 +285,8 @@ def _tolerate_closed_pipe() -> Iterator[None]:
 
 
 def write_tables(parts: Sequence[Any], output: Path | None) -> None:
-    """Write texts and tables to a file, a line per row; without a file, print everything."""
+    """Write texts and tables to a file, a line per row; without a file, print everything.
+    ``parts``: texts and :class:`TextTable` objects, in order."""
     if output is None:
         print_tables(parts)
     else:

@@ -56,7 +56,8 @@ def records_output(result: BaseResult) -> Output:
 
 
 def records_table(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Return records as a table of texts, "–" for None; columns without texts are right-aligned."""
+    """Return records as a table of texts, "–" for None; columns without texts are right-aligned.
+    ``records``: entries by column name; a record may lack columns."""
     columns = list(dict.fromkeys(name for record in records for name in record))
     rows = [[_format_entry(record.get(name)) for name in columns] for record in records]
     is_number = [

@@ -127,8 +127,12 @@ def page_result(
     measure: str | Measure | None = None,
     stretch: bool = False,
 ) -> Result:
-    """Return a result as the tables and figures of a page; for the options see :func:`write_page`.
-    Raises ``ValueError`` for an object that is no result."""
+    """Return a result as the tables and figures of a page. Raises ``ValueError`` for an object that
+    is no result.
+
+    For a comparison: ``evidence`` on the same representations, or None; ``measure`` leads the page,
+    by default the first measure; ``stretch``: let the colours span the values.
+    """
     if isinstance(result, Comparison):
         return result_from_comparison(result, evidence=evidence, measure=measure, stretch=stretch)
     if isinstance(result, Evidence):
@@ -316,8 +320,8 @@ def keep_percent_signs(text: str) -> str:
 
 
 def format_setting(value: Any) -> str:
-    """Return a setting as text for a person: names with their values for a mapping, a list with
-    commas."""
+    """Return a setting as text for a person: names with their values for a mapping, without None;
+    other collections with commas."""
     if isinstance(value, Mapping):
         parts = ((name, part) for name, part in value.items() if part is not None)
         return ", ".join(f"{name} {format_setting(part)}" for name, part in parts)

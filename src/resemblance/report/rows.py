@@ -128,8 +128,8 @@ def _band(ends: tuple[float, float], x: AxisScale, height: float, style: Element
 
 
 def _bar_baseline(figure: Bars, x: AxisScale) -> float:
-    """Return the value at which bars begin: a threshold that is a limit, the lower end of a
-    logarithmic axis or of the span, or 0."""
+    """Return the value at which bars begin, in the unit of the axis: a threshold that is a limit,
+    the lower end of a logarithmic axis or of the span, or 0."""
     if figure.is_limit and figure.threshold is not None:
         return figure.threshold
     if figure.log_x:

@@ -41,7 +41,8 @@ class AxisScale(NamedTuple):
     zero: float | None = None
 
     def __call__(self, value: float) -> float:
-        """Return the position of a value; a value far outside is slightly beyond the end."""
+        """Return the position of a value in pixels; a value far outside is slightly beyond the
+        end."""
         if self.is_log and value <= 0:
             return self.start if self.zero is None else self.zero
         low, high, position = (
@@ -86,7 +87,8 @@ def _svg_attribute(value: object) -> str:
 
 
 def svg_text(content: object, x: float, y: float, **attributes: object) -> str:
-    """Return a text element; the content is escaped."""
+    """Return an SVG text element at (x, y) in pixels; ``content`` is escaped. ``attributes``: of
+    the element."""
     return svg_element("text", escape(str(content)), x=x, y=y, **attributes)
 
 
@@ -110,8 +112,11 @@ def svg_figure(
     **extra: object,
 ) -> str:
     """Return the SVG element around the parts of a figure; screen readers read ``label``.
-    ``width``, ``height``: the size in units of the coordinates. ``kind``: the kind of the element
-    for ``style``. ``extra``: further attributes."""
+
+    ``width``, ``height``: the size in units of the coordinates. ``parts``: SVG elements as texts.
+    ``style``: a function from the kind of an element to its attributes. ``kind``: the kind of the
+    element for ``style``. ``extra``: further attributes.
+    """
     attributes: dict[str, object] = {**style(kind), "role": "img", "aria_label": label, **extra}
     return svg_element("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
 
@@ -124,12 +129,13 @@ def shorten_name(name: str, max_length: int = MAX_LABEL_LENGTH) -> str:
 
 
 def shorten_distinct_names(names: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
-    """Return names that appear together, long names shortened such that the parts that differ stay.
+    """Return the names in the same order, long names shortened to ``max_length`` characters such
+    that the parts that differ stay.
 
-    A name loses the middle, as with :func:`shorten_name`. If two names would become equal, the
-    names keep the part between the common beginning and the common end, with as many surrounding
-    words as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay
-    different; in the worst case names are longer than ``max_length``.
+    A name loses the middle. If two names would become equal, the names keep the part between the
+    common beginning and the common end, with as many surrounding words as fit:
+    ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay different; in the
+    worst case names are longer than ``max_length``.
     """
     short_names = {name: shorten_name(name, max_length) for name in names}
     names_by_label = defaultdict[str, list[str]](list)
@@ -261,8 +267,8 @@ def round_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return the powers of ten from ``low`` to ``high``; on a long axis, only every second or
-    third.
+    """Return the positions of ticks from ``low`` to ``high``, both positive: the powers of ten; on
+    a long axis, only every second or third.
 
     An axis of up to three powers also has the multiples by 2 and 5.
     """

@@ -129,7 +129,8 @@ def _rich_text(words: str, style: str = "") -> Any:
 
 
 def _rendered_lines(grid: Any, indent: int, width: int = UNLIMITED_WIDTH) -> Iterator[Any]:
-    """Yield the lines that rich renders, after ``indent`` spaces."""
+    """Yield the lines that rich renders for ``grid``, a renderable of rich, ``width`` columns wide,
+    as ``Text`` after ``indent`` spaces."""
     from rich.console import Console
     from rich.text import Text
 

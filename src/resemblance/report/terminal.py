@@ -64,11 +64,12 @@ def plain_table(
     tones: Iterable[tuple[int, int, str]] = (),
     note: str = "",
 ) -> TextTable:
-    """Return a text table from a header and rows of texts; see
-    :class:`resemblance.report.tables.TextTable`.
+    """Return a text table from a header and rows of texts.
 
     ``right``: the positions of right-aligned columns. ``header_row``: whether the header is shown,
-    with a line below.
+    with a line below. ``as_blocks``: whether every row becomes a block of lines on a terminal that
+    is too narrow. ``tones``: triples (row, column, tone) of coloured cells. ``note``: the text
+    below the table.
     """
     cells = tuple(tuple(row) for row in rows)
     return TextTable(
@@ -126,11 +127,12 @@ def _column_name_with_choice(table: Table, column: int, name: str) -> str:
 
 
 def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list[Any]:
-    """Return the parts to print for a comparison, depending on the number of representations.
+    """Return the parts to print for a comparison, texts and tables, depending on the number of
+    representations.
 
     Two representations have a line per measure, a few have small matrices, more have a summary.
     Models with several layers begin with the layers of equal depth. ``is_whole``: a line per pair
-    in place of the summary, as in files.
+    in place of the summary.
     """
     pair, sides = only_pair_position(comparison), (len(comparison.rows), len(comparison.columns))
     # The tables show chance
@@ -165,10 +167,11 @@ def _equal_depth_tables(comparison: Comparison) -> list[Any]:
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
-    """Return the matrix of a measure as a table.
+    """Return the matrix of a measure as a table of texts, with a row and a column per
+    representation.
 
-    If the names of a square matrix are too long for a terminal, the columns are numbered like the
-    rows.
+    If the names of a square matrix are too long for a terminal, rows have a number before the name,
+    and columns have the number alone.
     """
     rows, columns = list(comparison.rows), list(comparison.columns)
     matrix = snap_to_bounds(comparison.values[info.spec], info)
@@ -186,7 +189,8 @@ def value_texts(matrix: np.ndarray) -> list[list[str]]:
 
 
 def _matrix_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
-    """Return the width of a square matrix with a name above every column."""
+    """Return the width in characters of a square matrix with a name above every column. ``names``:
+    of the rows and columns. ``cells``: texts, row by row."""
     columns = [max(map(display_width, column)) for column in zip(names, *cells)]
     return (
         TABLE_INDENT + max(map(display_width, names)) + sum(COLUMN_GAP + width for width in columns)
@@ -202,9 +206,9 @@ def _matrix_title(comparison: Comparison, info: MeasureInfo) -> str:
 
 
 def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
-    """Return the parts to print: a line per measure and pair, or with too many pairs a line per
-    measure; then the conclusion, the caveats, and the design. ``is_whole``: a line per measure and
-    pair, however many pairs, as in files."""
+    """Return the parts to print, texts and tables: a line per measure and pair, or with too many
+    pairs a line per measure; then the conclusion, the caveats, and the design. ``is_whole``: a line
+    per measure and pair, however many pairs."""
     results = measure_results(evidence)
     pairs = [pair for result in results for pair in result.pairs]
     headline, *_ = describe_significance(evidence, results)

@@ -43,7 +43,7 @@ def is_trial(suite: str, size: str) -> bool:
 
 
 def remove_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Return copies of the claims for a trial run: "–" in place of our result, and the verdict "no
+    """Return copies of ``claims`` for a trial run: "–" in place of our result, and the verdict "no
     data"."""
     return tuple(
         c._replace(ours="–", verdict=NO_DATA, note="a trial run tests no claim") for c in claims

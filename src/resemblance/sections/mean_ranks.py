@@ -24,9 +24,9 @@ def mean_rank_bars(
     note: str = MEAN_RANKS_NOTE,
     marked: Collection[str] = (),
 ) -> Bars:
-    """Return the mean ranks of measures as a figure, in the given order.
+    """Return the mean ranks of measures as a figure, in the order of ``rankings``.
 
-    ``names``: the labels by measure; ``worst``: the last rank of the axis; ``marked``: the measures
+    ``names``: the labels by measure. ``worst``: the last rank of the axis. ``marked``: the measures
     that stand out.
     """
     bars = tuple(

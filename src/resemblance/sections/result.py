@@ -139,8 +139,9 @@ class Result(MappingResult):
         return tuple(claim for section in self.sections for claim in section.claims)
 
     def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
-        """Return the scores in every task, by test and task, including tasks that are not ranked;
-        the test is the section, unless a rule names another test."""
+        """Return the scores in every task, by (test, task), then by measure, including tasks that
+        are not ranked; None for a missing score. The test is the section, unless a rule names
+        another test."""
         return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
     def ranks(
@@ -246,7 +247,7 @@ def result_text(result: Result) -> str:
 
 
 def read_result_document(document: Mapping[str, Any], source: str, remedy: str) -> Result:
-    """Return the result stored in a document.
+    """Return the result stored in ``document``, a parsed JSON file.
 
     ``source``, ``remedy``: the file and the way out, in errors. Raises ``ValueError`` for an
     invalid document.

@@ -13,7 +13,7 @@ def finite_or_none(value: float | None) -> float | None:
 
 
 def mean_without_missing(values: Iterable[float | None]) -> float:
-    """Return the mean of the numbers without None and NaN; NaN without any number."""
+    """Return the mean of ``values`` without None and NaN; NaN without any number."""
     numbers = [v for v in values if v is not None and not math.isnan(v)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 

@@ -136,8 +136,9 @@ def _study_transformation(
 
 
 def _reference_versions(names: Mapping[str, np.ndarray]) -> list[str]:
-    """Return the names of the references among transformations: the original, the largest number of
-    principal components up to 100 (left out if every number is larger), and the z-scores."""
+    """Return the names of the references among the transformations ``names``, arrays by name: the
+    original, the largest number of principal components up to 100 (left out if every number is
+    larger), and the z-scores."""
     components = [name for name in names if name.startswith("pca") and int(name[4:]) <= 100]
     return ["original", *components[-1:], "zscore"]
 

@@ -59,8 +59,12 @@ def open_labeled_rows(
     X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
 ) -> Iterator[LabelledRows]:
     """Yield the data of :func:`resemblance.stability.perturbations` with labels and strata; on
-    exit, close a file that was opened. Without ``match``, all rows are in one stratum. The
-    arguments are the arguments of :func:`resemblance.stability.perturbations`."""
+    exit, close a file that was opened.
+
+    ``X``: an array (n, d), an AnnData, or a path. ``labels``, ``match``: a label and a stratum per
+    sample, or names of columns of ``obs``. Without ``match``, all rows are in one stratum.
+    ``layer``, ``obsm``: the entry of an AnnData to read, or None.
+    """
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
         yield _labeled_rows(X, labels, match, layer, obsm)
         return
@@ -165,9 +169,11 @@ def _named_annotation_entry(entries: Mapping[str, Any], key: str, location: str)
 
 
 def _row_indexable_values(X: Any) -> Any:
-    """Return values (n, d) that support indexing by rows.
+    """Return the values (n, d) of ``X``, an array, a sparse matrix, a representation or a path, in
+    a form that supports indexing by rows.
 
-    Sparse values stay sparse. Dense values in a file stay in the file.
+    Sparse values stay sparse. Dense values in a file stay in the file. Raises ``ValueError`` for
+    another number of axes.
     """
     if type(X).__module__.partition(".")[0] in LAZY_ARRAY_LIBRARIES:
         # Some versions of SciPy cannot read rows of sparse values on disk.
@@ -247,8 +253,8 @@ def control_labels(control: Any, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _requested_control_labels(control: Any) -> tuple[str, ...]:
-    """Return the text of one label, or of all distinct labels in a list, set or array; a set is
-    sorted."""
+    """Return the text of one label, or of all distinct labels in a list, set or array ``control``;
+    a set is sorted."""
     values = control.tolist() if hasattr(control, "tolist") else control
     if isinstance(values, str) or not isinstance(values, Iterable):
         return (str(values),)

@@ -152,7 +152,7 @@ def _excess_coherence(s: np.ndarray, m: np.ndarray, form: str, share: float) -> 
 
 def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     """Return the values at every x of a robust locally weighted line through the points (x, y),
-    (n,) (Cleveland 1979).
+    (n,) each: (n,) (Cleveland 1979).
 
     The first weights are tricube weights over the ``k`` nearest points. Later rounds multiply the
     weights by bisquare weights of the residuals.

@@ -202,7 +202,8 @@ def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statist
 
 
 def _select_input_rows(data: Any, numbers: np.ndarray | None) -> Any:
-    """Return the rows of an input with these numbers, or the whole input if ``numbers`` is None."""
+    """Return the rows of ``data``, an array or a representation, with these numbers, (m,), from 0;
+    the whole input if ``numbers`` is None."""
     if numbers is None:
         return data
     if isinstance(data, Representation):

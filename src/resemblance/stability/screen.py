@@ -58,7 +58,8 @@ class Perturbations(MappingResult):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The number of samples without a label."""
+        """A sentence with the number of samples without a label, in a tuple; () if all samples have
+        labels."""
         return (f"{self.unlabeled} samples have no label",) if self.unlabeled else ()
 
     @property
@@ -362,8 +363,8 @@ def _evaluate_within_strata(
     controls: _ScreenControls,
     residuals: Representation,
 ) -> float:
-    """Return the value of a statistic, comparing every sample of ``x`` with the controls of the
-    same stratum.
+    """Return the value of the statistic ``s``, comparing every sample of ``x``, of a perturbation,
+    with the controls of the same stratum.
 
     ``stratum``: for each sample, the index of its stratum in ``controls.strata``. ``residuals``:
     the controls minus the means of their strata, scaled.

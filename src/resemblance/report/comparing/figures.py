@@ -239,7 +239,8 @@ def _depth_chart(context: PageContext, info: MeasureInfo) -> Chart:
 
 
 def _median_line(curves: Sequence[DepthCurve]) -> Line:
-    """Return the line of medians over all curves at each depth, without missing values."""
+    """Return the line of medians over all ``curves`` at each depth, counted from 1, without missing
+    values."""
     points = []
     for k in range(max(len(curve.values) for curve in curves)):
         values = [curve.values[k] for curve in curves if k < len(curve.values)]

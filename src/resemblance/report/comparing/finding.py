@@ -391,7 +391,8 @@ def untrained_reference_sentences(
 
 def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
     """Return a sentence with the depths at which models are most and least similar, by the median
-    over pairs of models; or the statement that all medians are equal."""
+    over pairs of models; or the statement that all medians are equal. ``curves``: a curve per pair
+    of models, of equal lengths."""
     depths = shared_depths(curves)
     medians = [float(np.median([curve.values[k] for curve in curves])) for k in depths]
     is_partial = len(depths) < len(curves[0].values)
@@ -420,8 +421,8 @@ def shared_depths(curves: Sequence[DepthCurve]) -> list[int]:
 
 
 def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
-    """Return the name of depth ``k``: the layer, if all models use the same name; otherwise "depth
-    2 of 5"."""
+    """Return the name of depth ``k``, counted from 0: the layer, if all models in ``curves`` use
+    the same name; otherwise "depth 2 of 5", counted from 1."""
     names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
     if len(names) == 1:
         return _layer_words(names.pop())
@@ -450,7 +451,7 @@ def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
 
 def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
     """Return a sentence with the number of layers for which the most similar layer of the other
-    model has the same depth; "" if no layer has a value."""
+    model has the same depth; "" if no layer has a value. ``curves``: a curve per pair of models."""
     verdicts = [verdict for curve in curves for verdict in _match_outcomes(context, curve)]
     if not verdicts:
         return ""
@@ -598,8 +599,8 @@ def are_values_equal(values: Sequence[float]) -> bool:
 
 
 def format_top_score(info: MeasureInfo, values: Sequence[float]) -> str:
-    """Return the clause that all values of a measure are the most similar value there can be;
-    otherwise ""."""
+    """Return the clause that all ``values`` of a measure are the most similar value there can be;
+    "" if a value differs, or if the measure has no such value."""
     top = most_similar(info)
     is_top = math.isfinite(top) and np.allclose(values, top, rtol=1e-6, atol=1e-6)
     return ", the most similar value there can be" if is_top else ""

@@ -78,7 +78,7 @@ class FailureGroup(NamedTuple):
 
 
 def scores_of_distinct_pairs(comparison: Comparison, info: MeasureInfo) -> np.ndarray:
-    """Return the values of a measure for display as a vector, for all pairs of different
+    """Return the values of a measure for display as a vector, (pairs,), for all pairs of different
     representations; NaN for missing values. A symmetric measure has no transposed pairs.
 
     For layers of several models, return the pairs between models.
@@ -119,8 +119,8 @@ def _is_constant_within_rounding(values: np.ndarray) -> bool:
 
 
 def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the rank correlation of two vectors over entries that are finite in both; NaN with
-    fewer than six such entries, or for a constant vector."""
+    """Return the rank correlation of two vectors a and b, (n,), in [-1, 1], over entries that are
+    finite in both; NaN with fewer than six such entries, or for a constant vector."""
     is_finite = np.isfinite(a) & np.isfinite(b)
     a, b = a[is_finite], b[is_finite]
     if (
@@ -145,8 +145,8 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
 def chance_levels(
     comparison: Comparison, info: MeasureInfo, evidence: Evidence | None = None
 ) -> np.ndarray:
-    """Return the chance level of each pair, from the evidence or, if the evidence lacks the
-    measure, in closed form; NaN if unknown."""
+    """Return the chance level of each pair, (rows, columns), from the evidence or, if the evidence
+    lacks the measure, in closed form; NaN if unknown."""
     if evidence is None or info.spec not in {m.spec for m in evidence.measures}:
         return chance_matrix(comparison, info.spec)
     return evidence.chance(info.spec)
@@ -389,7 +389,7 @@ def depth_curves(context: PageContext, info: MeasureInfo) -> tuple[DepthCurve, .
 
 
 def trained_curves(context: PageContext, curves: Iterable[DepthCurve]) -> list[DepthCurve]:
-    """Return the curves without the re-initialised copy."""
+    """Return the curves without the curves of the re-initialised copy."""
     return [curve for curve in curves if context.reference not in (curve.model, curve.other)]
 
 
@@ -435,7 +435,7 @@ def cross_model_pairs(
 
 
 def curve_positions(context: PageContext, curve: DepthCurve) -> list[tuple[int, int]]:
-    """Return the row and the column of each value of a curve."""
+    """Return pairs: the row and the column, in the comparison, of each value of a curve."""
     rows, columns = (
         {name.rpartition("/")[::2]: i for i, name in enumerate(names)}
         for names in (context.comparison.rows, context.comparison.columns)

@@ -223,7 +223,8 @@ def depths_sections(context: PageContext) -> Iterator[Section]:
 
 
 def has_single_pair(results: Sequence[MeasureResult]) -> bool:
-    """Return whether all results are about the same two representations; True without results."""
+    """Return whether all pairs in ``results`` are of the same two representations; True without
+    pairs."""
     return len({frozenset((pair.x, pair.y)) for result in results for pair in result.pairs}) <= 1
 
 
@@ -277,7 +278,9 @@ def _finite_values_at(
 
 
 def pairs_table(comparison: Comparison) -> Table:
-    """Return a row per pair with the value of every measure, as in a file."""
+    """Return a table with a row per pair of different representations: the two names, and the value
+    of every measure; None for a missing value. If all measures are symmetric, a pair has a single
+    row."""
     is_half = is_all_pairs_of_one_list(comparison) and all(
         info.symmetric for info in comparison.measures
     )
@@ -394,7 +397,7 @@ def _format_pair_interval(pair: PairResult, places: int | None) -> str | None:
 
 def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts under the title, as texts by name: each model with its size, the data, the
-    pooling.
+    pooling. ``provenance``: of a comparison.
 
     Unknown facts are omitted. Of many models, only the number is given.
     """
@@ -422,8 +425,8 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
 def model_and_data_facts(
     provenance: Mapping[str, Any],
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
-    """Return the facts of each model by name, and the facts of the data; {} where the provenance
-    has another format."""
+    """Return two mappings: the facts of each model by name, and the facts of the data; {} where
+    ``provenance`` has no such entry or another format."""
     models, data = provenance.get("models"), provenance.get("data")
     entries = models if isinstance(models, Mapping) else {}
     facts_by_model = {
@@ -478,7 +481,8 @@ def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
 
 def format_fact(fact: Any) -> TableEntry:
     """Return a fact for a cell: numbers as float, "yes" or "no" for booleans, entries of lists and
-    mappings with commas, of long lists the first entries and the number of entries."""
+    mappings with commas, of long lists the first entries and the number of entries; None and texts
+    unchanged."""
     if fact is None or isinstance(fact, str):
         return fact
     if isinstance(fact, bool):
