@@ -77,8 +77,8 @@ def format_estimate(value: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration in a suitable unit: "0.3 s", "12 min", "3.5 h", "40 days"; "< 0.01 s" for
-    less."""
+    """Format a duration, given in seconds, in a suitable unit: "0.3 s", "12 min", "3.5 h", "40
+    days"; "< 0.01 s" for less."""
     for unit, size, smallest in (("days", 86400, 2), ("h", 3600, 1.5), ("min", 60, 1.5)):
         if seconds >= smallest * size:
             return f"{format_estimate(seconds / size)} {unit}"
@@ -167,8 +167,7 @@ def decimals_for_column(sizes: Sequence[float]) -> int | None:
 
 
 def format_decimals(value: float, places: int | None) -> str:
-    """Format a number with ``places`` decimals, as from :func:`decimals_for_column`; NaN and
-    infinity become a dash.
+    """Format a number with ``places`` decimals; NaN and infinity become a dash.
 
     A nonzero number has three significant digits where the decimals would show 0, and any number
     has three if ``places`` is None.

@@ -55,7 +55,8 @@ def progress_reporter(
 
 def _print_progress_lines(total: int | None, title: str) -> Callable[[int], None]:
     """Return a function to call with the number of steps completed since the last call; the
-    function prints a line every 30 seconds."""
+    function prints a line on standard error every 30 seconds. ``total``: the number of steps, None
+    if unknown. ``title``: the first words of the line."""
     start, steps, next_report = time.monotonic(), 0, SECONDS_BETWEEN_LINES
 
     def count(n_steps: int) -> None:
@@ -78,7 +79,8 @@ def _print_progress_lines(total: int | None, title: str) -> Callable[[int], None
 
 def format_time_left(elapsed: float, steps: int, total: int | None) -> str:
     """Format the estimated time of the remaining steps at the speed so far, ", about 3.5 h left";
-    "" if the time is unknown. ``elapsed``: seconds so far. ``steps``: completed steps."""
+    "" if the time is unknown. ``elapsed``: seconds so far. ``steps``: completed steps. ``total``:
+    all steps, or None."""
     if not steps or not total or steps >= total:
         return ""
     return f", about {format_duration(elapsed / steps * (total - steps))} left"

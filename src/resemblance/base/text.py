@@ -56,8 +56,8 @@ def html_fact_table(heading: str, facts: Mapping[str, object]) -> str:
 
 
 def html_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a small HTML table. ``columns``: the names in the header. ``rows``: the cells of every
-    row, in the order of the columns."""
+    """Return a small HTML table. ``heading``: the caption. ``columns``: the names in the header.
+    ``rows``: the cells of every row, in the order of the columns."""
     style = "style='text-align:left'"
     head = "".join(f"<th {style}>{escape(name)}</th>" for name in columns)
     body = "".join(

@@ -246,9 +246,9 @@ def measure_order(answers: Sequence[Answer], specs: Iterable[str]) -> list[str]:
 
 
 def largest_shortfall(answers: Iterable[Answer], spec: str) -> float | None:
-    """Return the largest shortfall of a measure, over the questions with intervals: the best score
-    minus the score of the measure. None if the measure lacks an answer to one of the questions, and
-    without questions."""
+    """Return the largest shortfall of the measure ``spec`` over the questions with intervals: the
+    best score minus the score of the measure, in units of scores. None if the measure lacks an
+    answer to one of the questions, and without questions."""
     distances = [a.shortfall(spec) for a in answers if a.has_intervals]
     if not distances or None in distances:
         return None

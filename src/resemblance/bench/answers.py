@@ -144,8 +144,8 @@ class Answer(NamedTuple):
         return next((line for line in lines if measure in line.measures), None)
 
     def shortfall(self, measure: str) -> float | None:
-        """Return the best score of competing measures minus the score of a measure; None without a
-        score."""
+        """Return the best score of competing measures minus the score of ``measure``, a
+        specification: 0 for the best measure; None without a score."""
         line = self.of(measure)
         return None if line is None else self.measures[0].score - line.score
 

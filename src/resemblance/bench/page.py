@@ -149,7 +149,7 @@ def data_table(
     overview: ScoreOverview, name: str, scores: Iterable[Score], words: Sequence[str]
 ) -> Table:
     """Return scores as a data table called ``name``, a row per score, with p-values, numbers of
-    pairs and ranks.
+    pairs and ranks (from ``overview``; none in a trial).
 
     ``words``: the column headings for the words of a task, as many as ``cell`` of every score has.
     """

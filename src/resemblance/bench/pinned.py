@@ -72,15 +72,16 @@ class Reduction(NamedTuple):
     half: bool = False
 
     def rows(self, dataset: str, n: int) -> np.ndarray:
-        """Return the sorted indices of the samples to keep, out of n samples of a data set."""
+        """Return the sorted indices of the samples to keep, out of n samples of the data set called
+        ``dataset``; equal for all arrays of a data set."""
         if self.samples is None or self.samples >= n:
             return np.arange(n)
         g = generator(0, "pack", dataset)
         return np.sort(g.permutation(n)[: self.samples])
 
     def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
-        """Return the kept rows of an array of a data set, in half precision if the pack uses half
-        precision and the array holds floating-point numbers."""
+        """Return the kept rows of ``values``, (n, ...), of the data set called ``dataset``; in half
+        precision if the pack uses half precision and the array holds floating-point numbers."""
         subset: np.ndarray = values[self.rows(dataset, len(values))]
         if self.half and subset.dtype.kind == "f":
             subset = subset.astype(np.float16)
@@ -242,8 +243,9 @@ def copy_model_to_pack(
     """Copy a trained model into a pack, without weights and records.
 
     ``study``: the folder of the study. ``pack``: the folder with the content of the pack.
-    ``layers_of``: maps the traits to the names of the layers to keep, by pooling. ``extra``:
-    additional traits. Accuracies stay the accuracies on all samples.
+    ``reduction``: the samples to keep, and the precision. ``layers_of``: maps the traits to the
+    names of the layers to keep, by pooling. ``extra``: additional traits. Accuracies stay the
+    accuracies on all samples.
 
     Raises ``ValueError`` for a model that the study lacks.
     """

@@ -149,7 +149,8 @@ def rank_rule(
 def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) -> Section:
     """Return a copy of the section with the scores of tasks and the rules for ranking.
 
-    The name of a task in the section omits the first ``words`` words of its key, such as the test.
+    ``cells``: by task, the scores and the rule. The name of a task in the section omits the first
+    ``words`` words of its key, such as the test.
     """
     return section._replace(
         scores={task_name(cell[words:]): scores for cell, (scores, _) in cells.items()},

@@ -177,7 +177,7 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
 
 
 def mean_over_parts(rule: Rule, values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the score of a task from the scores of its parts; NaN without parts.
+    """Return the score of a task from the scores of its parts, ``values``; NaN without parts.
 
     If the rule is complete, the score is the mean with ``weights``, NaN if a part has no score.
     Otherwise the score is the plain mean over the parts with a score.
@@ -268,7 +268,8 @@ class FailedComparisons(NamedTuple):
 def failed_comparisons(
     cases: Iterable[Case], comparisons: ComparisonsByPart, words: Callable[[Case], tuple[str, str]]
 ) -> list[FailedComparisons]:
-    """Return an entry for every measure with failures in every test.
+    """Return an entry for every measure with failures in every test of ``cases``. ``comparisons``:
+    by the key of a part.
 
     ``words``: a function from a task to its test and models. A comparison that several tests use
     counts in each test.

@@ -128,8 +128,8 @@ def join_purpose(
 
 
 def check_equal_purpose(old: str | None, new: str | None) -> None:
-    """Raise ``ValueError`` if the stored entry of a purpose, a suite or the origin of the models,
-    differs from the entry of the run. None: the study trains its models."""
+    """Raise ``ValueError`` if ``old``, the stored entry of a purpose (a suite, or the origin of the
+    models), differs from ``new``, the entry of the run. None: the study trains its models."""
     if old != new:
         raise ValueError(
             f"is a study of {old or 'trained models'}; use another folder for "

@@ -76,8 +76,9 @@ def _train_parents_first(
     progress: StageProgress,
     resources: TrainingEnvironment | None,
 ) -> Iterator[tuple[Recipe, TrainingOutcome]]:
-    """Train missing models, pretrained models first; yield every missing recipe with a line for the
-    log, or with the exception of the training."""
+    """Train the models of ``plan`` that the study in ``folder`` lacks, pretrained models first;
+    yield pairs: the recipe of a missing model, and a line for the log, or the exception of the
+    training."""
     plan = add_parent_recipes(plan)
     missing_recipes = [recipe for recipe in plan if not is_trained(folder, recipe)]
     for domain in {recipe.domain for recipe in missing_recipes}:

@@ -265,7 +265,7 @@ def score_tasks(
     also: Sequence[Case] = (),
     names: Mapping[str, str] | None = None,
 ) -> ScoredTasks:
-    """Compare and score the tasks of a run.
+    """Compare and score the tasks ``cases`` of a run.
 
     ``also``: further tasks to compare at the same time, without a score; the result has only their
     comparisons. ``names``: of the measures on the page, by specification; by default their labels.

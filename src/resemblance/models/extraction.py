@@ -441,7 +441,8 @@ def _append_remaining_batches(
     batch_size: int,
     progress: Progress,
 ) -> str:
-    """Run the model on the batches that ``arrays`` lacks, and append the rows.
+    """Run the model on the batches that ``arrays`` lacks, and append the rows to the files of
+    ``arrays``. ``extraction_pass``: the modules and poolings. ``batch_size``: samples per batch.
 
     Return the cause if rows depend on more than their samples, otherwise "". Raises ``ValueError``
     if the finished batches belong to other samples, and if there is no batch.

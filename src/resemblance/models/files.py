@@ -141,7 +141,8 @@ def read_recordings(paths: Iterable[str | Path]) -> dict[str, np.ndarray]:
 
 def _named_arrays(paths: Iterable[str | Path], request: ReadRequest) -> dict[str, StoredArray]:
     """Return the arrays in files and folders by unique names, in the given order; warn of unread
-    arrays. Raises ``ValueError`` for an array given twice."""
+    arrays. ``request``: the columns to read; unread arrays are added to ``request.left_out``.
+    Raises ``ValueError`` for an array given twice."""
     arrays = [array for path in paths for array in _arrays_at(Path(path), request)]
     if request.left_out:
         warn(format_unread_arrays(*next(iter(request.left_out.items())), len(request.left_out)))

@@ -188,8 +188,10 @@ def _results_by_batch(
 ) -> Iterator[dict[str, BatchResult]]:
     """Yield the results of all models, by model name, for each batch.
 
-    ``modules``: the watched modules, by model name and then by module name. ``options`` go to
-    :func:`rows_of_batch`.
+    ``models``: PyTorch modules by name. ``modules``: the watched modules, by model name and then by
+    module name. ``loader``: the batches. ``pool``: a pooling word, or a word by layer. ``samples``:
+    the entry of a batch with a row per sample. ``time_first``: names or patterns of layers.
+    ``options`` go to :func:`rows_of_batch`.
     """
     torch = import_optional("torch")
     check_pooling_word(pool)

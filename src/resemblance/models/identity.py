@@ -213,8 +213,10 @@ def _describe_value(
 
 
 def _describe_container(value: Any, registry: VisitedObjects, roots: RootMethods) -> Iterator[str]:
-    """Yield the words of the entries of a mapping, list or tuple; a container inside itself yields
-    nothing more. Keys of mappings are sorted, so equal containers yield equal words."""
+    """Yield the words of the entries of ``value``, a mapping, list or tuple; a container inside
+    itself yields nothing more. Keys of mappings are sorted, so equal containers yield equal words.
+    ``registry``: the visited objects, updated in place. ``roots``: the names in the code that uses
+    the container."""
     if id(value) in registry.opened:
         return
     registry.opened.add(id(value))

@@ -376,6 +376,7 @@ def detach_to_numpy(tensor: Any) -> np.ndarray:
 
 
 def detach_to_tensor(tensor: Any) -> Any:
-    """Return the values on their device; half precisions become float32."""
+    """Return the values of a PyTorch tensor without gradient on the same device; half precisions
+    become float32."""
     tensor = tensor.detach()
     return tensor if tensor.dtype.itemsize >= 4 else tensor.float()

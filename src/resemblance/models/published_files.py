@@ -27,8 +27,8 @@ class DatasetOrigin(NamedTuple):
 
 
 def find_dataset_folder(folder: Path, origin: DatasetOrigin) -> Path | None:
-    """Return the first existing folder of a data set below the data folder; None without a
-    folder."""
+    """Return the first existing folder of the data set ``origin`` below ``folder``, the data
+    folder; None without a folder."""
     candidates = (folder / name for name in origin.folders)
     return next((candidate for candidate in candidates if (candidate / origin.file).exists()), None)
 

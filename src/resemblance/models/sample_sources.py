@@ -124,8 +124,8 @@ def load_samples(
 
 
 def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
-    """Return the samples of a single batch: random samples where possible, otherwise the first
-    samples; a graph stays whole."""
+    """Return the samples of a single batch: ``batch_size`` random samples where possible, otherwise
+    the first batch of the samples; a graph stays whole."""
     if samples.read is not None:
         return load_samples(samples, max_samples=batch_size, seed=seed)
     if samples.kind == "graph":

@@ -25,8 +25,8 @@ MUTATING_METHODS = (
 def attributes_set_by_methods(
     kind: type, roots: frozenset[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return two sets: the attributes that an object of a class assigns or fills on itself when the
-    methods ``roots`` run, and all names in the code of the methods.
+    """Return two sets: the attributes that an object of the class ``kind`` assigns or fills on
+    itself when the methods ``roots`` run, and all names in the code of the methods.
 
     Methods of the class that the code names run as well.
     """

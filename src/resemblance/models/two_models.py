@@ -446,7 +446,8 @@ def _models_provenance(
     has_reference: bool,
     has_blocks: bool,
 ) -> dict[str, Any]:
-    """Return the entries about models and data in the provenance of a comparison.
+    """Return the entries about models and data in the provenance of a comparison: "models", "data"
+    and "inputs". ``model_features``: of all models.
 
     ``has_reference``: the last model is the re-initialized copy of the first. ``has_blocks``: the
     layers are the default layers.

@@ -346,7 +346,8 @@ def _draw_dots(
     mark: str = "o",
 ) -> Any:
     """Draw the values of the rows in the mask ``is_drawn`` (rows,), with their intervals; return
-    the matplotlib marks, or None without rows. ``mark``: the matplotlib marker."""
+    the matplotlib marks, or None without rows. ``color``: of marks and intervals. ``is_hollow``:
+    fill the marks with the background. ``mark``: the matplotlib marker."""
     rows = np.flatnonzero(is_drawn)
     if not rows.size:
         return None

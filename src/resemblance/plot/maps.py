@@ -194,7 +194,8 @@ def _tick_label_size() -> float:
 
 def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool) -> float:
     """Return the side of a cell in points: the side that fits into ``ax``, or a legible side for a
-    new figure. ``rows``, ``columns``: numbers of cells."""
+    new figure. ``rows``, ``columns``: numbers of cells. ``is_written``: the cells have numbers, and
+    need more room."""
     if ax is not None and hasattr(ax, "get_window_extent"):
         box, scale = ax.get_window_extent(), POINTS_PER_INCH / ax.figure.dpi
         return float(min(box.width / columns, box.height / rows) * scale)

@@ -296,8 +296,8 @@ def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
 
 
 def _points_with_labels(line: Line, *, is_joined: bool) -> Iterable[tuple[Point, str]]:
-    """Return (point, label): the two ends of a long joined line, otherwise all points. The label is
-    the title up to a colon, or the name of the line."""
+    """Return pairs (point, label): the two ends of a long joined line, otherwise all points. The
+    label is the title up to a colon, or the name of the line."""
     titles = line.titles or (line.name,) * len(line.points)
     labels = list(zip(line.points, (t.partition(":")[0] for t in titles)))
     is_long = is_joined and len(labels) > MAX_POINTS_ALL_LABELED

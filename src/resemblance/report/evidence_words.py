@@ -157,8 +157,8 @@ def results_between_models(
 
 
 def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
-    """Return the texts of value, interval, chance and score above chance with the same decimals; a
-    missing interval is "".
+    """Return four texts about a pair, with the same decimals: value, interval, chance and score
+    above chance; a missing interval is "".
 
     The interval sets the number of decimals: at least two, and enough to make half the width
     nonzero.

@@ -54,7 +54,8 @@ def layers_result(
     reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
 ) -> Result:
     """Return a result with a table row and a section for every layer. The tone is the worst tone of
-    a layer."""
+    a layer. ``reports``: by layer. ``left_out``: a sentence on the layers that only a single side
+    has, or "". ``provenance``: the settings to record."""
     tones = {layer: drift_tone(report) for layer, report in reports.items()}
     drifted = [layer for layer, report in reports.items() if report.drifted]
     conclusion = f"No drift beyond the threshold in any of {len(reports)} layers."

@@ -63,8 +63,8 @@ class ElementStyle(Protocol):
 
 
 def css_class_style(kind: str, group_kind: str = "") -> dict[str, str]:
-    """Return ``kind`` as the CSS class of an element; the style sheet of a page defines the
-    class."""
+    """Return {"class_": kind}, the CSS class of an element; the style sheet of a page defines the
+    class. ``group_kind`` has no effect."""
     return {"class_": kind}
 
 
@@ -216,7 +216,7 @@ def padded_range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def separated_ends(low: float, high: float) -> tuple[float, float]:
-    """Return two ends of an axis unchanged, or moved apart if nearly equal.
+    """Return the ends (low, high) of an axis unchanged, or moved apart if nearly equal.
 
     Raises ``ValueError`` for ends that are not finite, or too far apart for a number.
     """

@@ -86,8 +86,8 @@ def _column_widths(table: TextTable, *, is_folded: bool) -> list[int]:
 
 
 def _fit_column_widths(table: TextTable, width: int, gap: int) -> list[int] | None:
-    """Return column widths that fill a terminal of ``width`` columns, with ``gap`` spaces between
-    columns; the columns that lack most get more.
+    """Return the column widths of ``table`` that fill a terminal of ``width`` columns, with ``gap``
+    spaces between columns; the columns that lack most get more.
 
     Return None if a word would be cut.
     """

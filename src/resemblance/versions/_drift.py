@@ -360,7 +360,8 @@ def _draw_paired_sample(
 def _measure_paired_sample(
     sample: PairedSample, rules: DriftRules, names: Mapping[int, Hashable], progress: Progress
 ) -> tuple[tuple[DriftTest, ...], Diagnosis, RowPermutation | None, tuple[MovedClass, ...]]:
-    """Return the drifts, the diagnosis, the permutation of the rows, and the moved classes.
+    """Return four values: the drifts, the diagnosis, the permutation of the rows, and the moved
+    classes. ``sample``: the two versions.
 
     ``names``: the label of each class, by class number; {} without labels. The permutation is None
     if the rows are in the same order, or if all current rows are equal.
@@ -405,10 +406,11 @@ def _measure_paired_sample(
 def _class_changes(
     sample: PairedSample, diagnosis: Diagnosis, names: Mapping[int, Hashable]
 ) -> tuple[Finding, tuple[MovedClass, ...]]:
-    """Return the finding about classes that moved differently from the rest, and the shift of every
-    class. Without labels, the finding is not assessed and the shifts are ().
+    """Return two values: the finding about classes that moved differently from the rest, and the
+    shift of every class. Without labels, the finding is not assessed and the shifts are ().
 
-    ``names``: the label of each class, by class number.
+    ``diagnosis``: gives the map from the reference to the current version. ``names``: the label of
+    each class, by class number.
     """
     if sample.groups is None:
         return unassessed_finding("moved_classes", "it needs labels"), ()
@@ -512,7 +514,7 @@ def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
 
 
 def _exceeds_threshold(finding: Finding, limit: float | None) -> bool:
-    """Return whether a loss exceeds its threshold.
+    """Return whether a loss exceeds its threshold ``limit``.
 
     Only a named loss counts, or any assessed loss of neighbours: neighbours are lost even when the
     map explains the loss. A loss that counts exceeds the threshold if the amount or the threshold

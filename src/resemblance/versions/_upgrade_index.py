@@ -366,7 +366,8 @@ def _build_upgrade(
 def _ordered_options(
     task: UpgradeTask, methods: ServingMethods, recalls: OptionRecalls
 ) -> tuple[Option, ...]:
-    """Return all options, the cheapest first."""
+    """Return all options, the cheapest first. ``methods``: the ways to serve queries. ``recalls``:
+    by option, of the answers of the new and of the old model."""
     unknown_reason = f"fewer than {MIN_CURVE_DOCUMENTS:,} documents are known by both models"
     if task.whole is not task.old and recalls.new_model:
         unknown_reason = "the recall is known only if all documents are re-embedded"

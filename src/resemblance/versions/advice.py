@@ -206,10 +206,11 @@ def _no_cheap_option_verdict(
     min_recall: float,
     target_phrase: str,
 ) -> str:
-    """Return the sentence for "re-embed" or "undecided", with the option of the largest recall. If
-    no option has a recall, the sentence asks for ``index`` and ``embed``.
+    """Return the sentence for the ``decision`` "re-embed" or "undecided", with the option of the
+    largest recall. If no option has a recall, the sentence asks for ``index`` and ``embed``.
 
-    ``target_phrase``: the words after a recall, "of the 10 documents that ...".
+    ``options``: all options. ``target``: the field with the recall that counts. ``target_phrase``:
+    the words after a recall, "of the 10 documents that ...".
     """
     recalls = {o: getattr(o, target) for o in options if o.decision != "re-embed"}
     known_recalls = {option: recall for option, recall in recalls.items() if recall is not None}

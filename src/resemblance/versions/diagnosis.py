@@ -186,7 +186,7 @@ def _is_richer_map_better(simple_fit: MapFit, rich_fit: MapFit, seed: int) -> bo
 
 def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) -> Finding:
     """Return the finding of a ``kind``: the amount is the share of the variance that a richer map
-    explains beyond a simpler map."""
+    (``rich_fit``) explains beyond a simpler map (``simple_fit``), on average over samples."""
     gain = simple_fit.residual - rich_fit.residual
     low, high = bootstrap_mean_interval(gain, seed, kind)
     amount = float(gain.mean())

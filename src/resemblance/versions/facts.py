@@ -85,6 +85,7 @@ def find_version_facts(
     x: Rows, y: Rows, names: VersionNames = ("reference", "current version"), seed: int = 0
 ) -> tuple[Fact, ...]:
     """Return the facts about the rows of two versions of the same n samples, most important first.
+    ``names``: the words for x and for y.
 
     Equal rows, rows equal up to length, and copies are facts if at least 1 % of the rows are
     affected, but not all rows: a map of all rows explains a change of all rows. A few rows of zeros
@@ -219,7 +220,8 @@ def _equal_row_facts(
 ) -> tuple[Fact, ...]:
     """Return facts about equal rows, about rows equal up to length, and about columns of one
     version that are columns of the other version; () if there are none, and for versions that are
-    equal up to one factor in all rows."""
+    equal up to one factor in all rows. ``pairs``: the comparison of the rows at equal positions.
+    ``names``: the words for x and for y."""
     n, rounding = len(pairs.equal), 64 * max(_source_rounding(x), _source_rounding(y))
     if x.width != y.width:
         leading = _leading_columns_fact(pairs, x, y, names, rounding)
@@ -473,8 +475,8 @@ def _any_notable_share(counts: Sequence[int], sides: Sequence[RowStatistics]) ->
 
 
 def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
-    """Return the fact about rows of zeros, or (). A few zeros are a fact if only one version has
-    zeros. A version of zeros only gives no fact."""
+    """Return the fact about rows of zeros, in a tuple, or (). ``sides``: the rows of each version.
+    A few zeros are a fact if only one version has zeros. A version of zeros only gives no fact."""
     counts = [int((side.lengths == 0).sum()) for side in sides]
     has_one = min(counts) == 0 < max(counts)
     if max(counts) == len(sides[int(np.argmax(counts))].hashes):

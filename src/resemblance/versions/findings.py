@@ -61,8 +61,8 @@ def format_change(finding: Finding) -> str:
 
 
 def unassessed_finding(kind: str, reason: str) -> Finding:
-    """Return a finding without amount, for a kind of change that the data or the call cannot
-    show."""
+    """Return a finding without amount, for a kind of change that the data or the call cannot show.
+    ``reason``: why, in words."""
     return Finding(kind, False, None, None, None, reason)
 
 
@@ -84,10 +84,11 @@ def bootstrap_mean_interval(
     confidence_level: float = FINDING_CONFIDENCE,
     size: int | None = None,
 ) -> tuple[float, float]:
-    """Return the ends of the bootstrap interval of the mean of ``values``, one number per sample.
+    """Return the ends (low, high) of the bootstrap interval of the mean of ``values``, one number
+    per sample.
 
-    ``labels``: words that make the random draws differ from other draws with the seed. ``size``:
-    the number of samples in each draw, by default all.
+    ``labels``: words that make the random draws differ from other draws with the seed.
+    ``confidence_level``: from 0 to 1. ``size``: the number of samples in each draw, by default all.
     """
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(BOOTSTRAP_REPLICATES, size or len(values))

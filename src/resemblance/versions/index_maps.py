@@ -98,7 +98,8 @@ def make_index_map(
     """Return a fitted map for vectors in original units.
 
     ``fit``: a map between vectors divided by ``units``, the units of the rows and of the results;
-    with ``normalize``, a map between vectors of length 1, and ``units`` has no effect.
+    with ``normalize``, a map between vectors of length 1, and ``units`` has no effect. ``side``:
+    the vectors to map, "queries" or "documents".
     """
     before, after = (1.0, 1.0) if normalize else units
     matrix = np.eye(len(fit.before)) if fit.matrix is None else fit.matrix
@@ -156,7 +157,8 @@ def compute_document_moments(
 
 def fit_orthogonal_map(m: DocumentMoments) -> AffineMap:
     """Return the rotation, reflections included, that brings x closest to y, with a shift and the
-    ratio of the sizes. The rotation is the polar factor of the cross-covariance."""
+    ratio of the sizes. The rotation is the polar factor of the cross-covariance. ``m``: the moments
+    of x and y."""
     u, _, vt = np.linalg.svd(m.cross, full_matrices=False)
     return AffineMap(m.x, u @ vt, float(np.sqrt(m.variance / np.trace(m.spread))), m.y)
 
@@ -211,7 +213,7 @@ def too_few_documents_reasons(
     names: tuple[str, ...], widths: tuple[int, int], documents: int
 ) -> dict[str, str]:
     """Return why the affine maps of queries and of documents cannot be fitted to half of the
-    documents, by option; {} if the maps can be fitted or are not requested.
+    documents, by option; {} if the maps can be fitted, or "affine" is not among ``names``.
 
     ``widths``: of the old and of the new vectors. ``documents``: the number of documents that are
     no queries.

@@ -37,7 +37,8 @@ def search_nearest_rows(
     without the point's own row.
 
     ``points``: (n_points, d). ``own_rows``: the index of the own row of each point, (n_points,), -1
-    for none. ``tick`` is called after each block with the block's share of all rows.
+    for none. ``metric``: "inner" ranks by the inner product, other metrics by the Euclidean
+    distance. ``tick`` is called after each block with the block's share of all rows.
     """
     n = len(rows.source)
 
@@ -109,7 +110,7 @@ def match_true_neighbors(
 
     ``points``: (n_points, d). ``true``: the indices of the k nearest rows, (n_points, k).
     ``retrieved``: indices, (n_points, depth). ``take`` returns the rows at indices, in the version
-    that decides.
+    that decides. ``metric``: "inner" compares inner products, other metrics Euclidean distances.
     """
     if metric != "inner":
         return ~are_lost_neighbors(points, true, retrieved, take)

@@ -103,8 +103,8 @@ def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed:
     """Return the finding about neighbours lost after all vectors are re-embedded. The loss is named
     if the chosen map does not explain the loss, and ``explained`` if the map does.
 
-    ``k``: neighbours per query. ``map_phrase``: the words for the map in a sentence, such as "the
-    map does".
+    ``losses``: the share of lost neighbours of every query, in three cases. ``k``: neighbours per
+    query. ``map_phrase``: the words for the map in a sentence, such as "the map does".
     """
     smaller_losses = min(losses.reembedded, losses.mapped, key=np.mean)
     low, high = bootstrap_mean_interval(losses.reembedded, seed, "neighbours")

@@ -47,8 +47,8 @@ class Match(NamedTuple):
 
 
 def match_rows(points: np.ndarray, targets: np.ndarray) -> Match:
-    """Return the match of mapped rows, (n, d), with the rows of the same samples by the other
-    model, (n, d)."""
+    """Return the match of ``points``, mapped rows (n, d), with ``targets``, the rows of the same
+    samples by the other model, (n, d)."""
     u, v = (scale_to_unit_length(rows - rows.mean(axis=0)) for rows in (points, targets))
     cosines = u @ v.T
     own, nearest = cosines.diagonal(), cosines.max(axis=1)

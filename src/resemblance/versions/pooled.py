@@ -164,8 +164,9 @@ def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _embed_in_batches(task: UpgradeTask, embed: EmbedFunction, rows: np.ndarray) -> np.ndarray:
-    """Return the new vectors of documents, from the user's function, in batches. ``rows``:
-    positions in the index. Raises ``ValueError`` for another shape."""
+    """Return the new vectors of documents, (documents, d), from the user's function ``embed``,
+    which maps positions to vectors, in batches. ``rows``: positions in the index. Raises
+    ``ValueError`` for another shape."""
     blocks, width = [], task.new.width
     for batch in np.split(rows, range(EMBED_BATCH_SIZE, len(rows), EMBED_BATCH_SIZE)):
         vectors = as_representation(embed(batch.copy()), "what embed returned")

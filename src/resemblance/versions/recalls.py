@@ -59,8 +59,8 @@ class OptionRecalls(NamedTuple):
 def measure_recalls(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> OptionRecalls:
-    """Return the recalls of all options among the documents, if the documents are the whole
-    index."""
+    """Return the recalls of all options among the documents, if the documents are the whole index.
+    ``methods``: the ways to serve queries. ``tick`` receives shares of the progress."""
     depth = min(max(CANDIDATE_COUNTS), len(task.old.source) - 1)
     hits = search_by_methods(task, methods.ways, depth, tick, 0.6)
     true = hits[OLD_QUERIES][:, : task.k]
@@ -183,8 +183,8 @@ def _answer_recall(
 def _partial_reembedding_hits(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> list[tuple[str, np.ndarray]]:
-    """Return the names of partial re-embeddings with the positions of their retrieved documents,
-    (queries, k), for several shares; other documents are mapped.
+    """Return pairs for several shares: the name of a partial re-embedding, and the positions of the
+    documents that it retrieves, (queries, k); other documents are mapped.
 
     The documents used to fit the map are re-embedded first. The value is [] without a map of
     documents.
@@ -316,7 +316,8 @@ def extrapolate_recalls(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> OptionRecalls:
     """Return measured recalls of the old model's answers, and recalls of the new model's answers
-    extrapolated from the documents with new vectors to the size of the index."""
+    extrapolated from the documents with new vectors to the size of the index. ``methods``: the ways
+    to serve queries. ``tick`` receives shares of the progress."""
     hits = search_by_methods(task, methods.ways, task.k, tick, 0.6)
     true = hits[OLD_QUERIES]
     check_no_own_documents(task, true)

@@ -160,7 +160,13 @@ def build_upgrade_task(
     seed: int,
 ) -> UpgradeTask:
     """Return documents, index and queries as a task; raise ``ValueError`` if the arrays do not
-    belong together."""
+    belong together.
+
+    ``old``, ``new``: the same documents by the two models. ``old_queries``, ``new_queries``: the
+    same queries by the two models. ``index``: all stored vectors by the old model, None if ``old``
+    is the index. ``groups``: a label per query, or None. ``relevant``: a mapping from queries to
+    relevant documents, or None.
+    """
     x, y, a, b, z = _documents_and_queries(old, new, (old_queries, new_queries), index)
     _check_query_counts(x, a, z, k, index is not None)
     for documents in (x, y):

@@ -188,8 +188,9 @@ def batch_verdict(
     """Return the sentences that say whether batches of different samples have the same
     distribution, and which tests differ.
 
-    ``rows``: the drifts. ``features``: the positions of the columns that moved. ``level``: the
-    significance level of all tests together.
+    ``sides``: the judgements by side. ``rows``: the drifts. ``facts``: about the rows.
+    ``features``: the positions of the columns that moved. ``level``: the significance level of all
+    tests together.
     """
     drift = has_drifted(sides, None)
     headline = f"{'Drift' if drift else 'No significant drift'} for {PURPOSE_NAMES[purpose]}."

@@ -285,9 +285,10 @@ def _measure_chart(
     log_x: bool = False,
 ) -> Chart:
     """Return a chart of the values of measures. A distance is drawn as 1 - value / (the largest
-    value of its curve), which keeps order and shape.
+    value of the curve), which keeps order and shape.
 
-    ``x``: the variable of the axis. ``curves``: by specification, the value by x.
+    ``styles``: by specification. ``x``: the variable of the axis. ``curves``: by specification, the
+    value by x. ``log_x``: whether the axis is logarithmic.
     """
     axis, lines = AXIS_TITLES.get(x, x), dict[str, Line]()
     for spec, values_by_x in curves.items():
@@ -331,8 +332,8 @@ def _curve_line(style: Style, x: str, values: ValuesByX, heights: Iterable[float
 
 
 def _tau_chart(run: Measured, styles: StylesByMeasure, experiment: str) -> Chart:
-    """Return a chart of Kendall's tau with the known order of "rings" or "clusters", by number of
-    neighbours."""
+    """Return a chart of Kendall's tau with the known order of an ``experiment``, "rings" or
+    "clusters", by number of neighbours. ``styles``: of the lines, by specification."""
     lines, counts = [], ORIGINAL_CLUSTER_COUNTS if experiment == "clusters" else None
     for spec, style in styles.items():
         taus_by_k = taus_over_k(run, spec, experiment, counts).items()
@@ -352,8 +353,9 @@ def _charts_by_size(
     x: str,
     fixed_values: Mapping[str, float],
 ) -> Chart:
-    """Return a chart of measures by ``x``: number of samples ("n"), number of features ("d") or
-    distance moved ("t"). ``fixed_values``: of the remaining variables."""
+    """Return a chart of measures in an ``experiment``, by ``x``: number of samples ("n"), number of
+    features ("d") or distance moved ("t"). ``styles``: of the lines, by specification.
+    ``fixed_values``: of the remaining variables."""
     titles = {"n": "Numbers of samples", "d": "Numbers of features", "t": "Distance moved"}
     filters = {"at" if name == "t" else name: value for name, value in fixed_values.items()}
     axis = "at" if x == "t" else x
@@ -364,8 +366,8 @@ def _charts_by_size(
 
 
 def _charts_over_k(run: Measured, styles: StylesByMeasure, experiment: str) -> list[Chart]:
-    """Return charts of measures by number of neighbours, a chart for every number of samples and
-    features."""
+    """Return charts of measures in an ``experiment`` by number of neighbours, a chart for every
+    number of samples and features. ``styles``: of the lines, by specification."""
     points, charts = [p for p in run.of(experiment) if p.over_k], []
     for n, d in sorted({(p.n, p.d) for p in points}):
         curves = {spec: curve_over_k(run, spec, experiment, n=n, d=d) for spec in styles}

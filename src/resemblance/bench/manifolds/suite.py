@@ -114,7 +114,8 @@ def write_clouds(
 
 
 def read_cloud_comparisons(content: FrozenFeatures) -> list[CloudComparison]:
-    """Read the comparisons from the clouds of a run or of a pack, in the order of the cases."""
+    """Read the comparisons from the clouds of a run or of a pack, in the order of the cases.
+    ``content``: the folder and the facts, with the entry "clouds"."""
     return [
         _read_cloud_comparison(
             content.folder / CLOUDS_FOLDER / str(number), entry["case"], entry["variants"]

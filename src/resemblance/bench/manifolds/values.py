@@ -112,9 +112,9 @@ def curve(
 ) -> dict[float, float]:
     """Return the value of a measure, given by its specification, by ``axis``: "at", "n" or "d".
 
-    ``filters``: fixed values of other fields of a :class:`Measurement`, such as ``n=1000``. Sweeps
-    over neighbours are left out. Values of several seeds are averaged; a point without a value is
-    left out.
+    ``experiment``: the name of the experiment. ``filters``: fixed values of other fields of a
+    :class:`Measurement`, such as ``n=1000``. Sweeps over neighbours are left out. Values of several
+    seeds are averaged; a point without a value is left out.
     """
     points = _points_where(run, experiment, measure, over_k=False, **filters)
     return _mean_by_x((getattr(p, axis), p.value) for p in points)

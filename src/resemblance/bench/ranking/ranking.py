@@ -157,7 +157,8 @@ def board_of(scores: Iterable[PackScores]) -> Board:
 
 
 def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
-    """Return the reliability of the tasks too unreliable to rank measures, by test and task."""
+    """Return the reliability, by (test, task), of the tasks too unreliable to rank measures.
+    ``scores``: of all measures on a pack."""
     cells = (cell for entry in scores for cell in entry.cells)
     return {
         (cell.test, cell.cell): cell.reliability

@@ -44,7 +44,8 @@ Chosen = TypeVar("Chosen", TaskSubset, MeasureSubset)
 
 
 def domain_of_task(cell: str) -> str:
-    """Return the domain of the models of a task, given its name; "" for a task without models."""
+    """Return the domain of the models of a task, given its name ``cell``, such as "vision"; "" for
+    a task without models."""
     words = set(re.split(r"[/, :]", cell))
     return next((domain for domain in MODEL_DOMAINS if domain in words), "")
 

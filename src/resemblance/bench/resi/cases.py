@@ -181,10 +181,11 @@ def _test_cases(
     expected: Mapping[str, Sequence[Any]],
     reliabilities: Mapping[str, float | None] = {},
 ) -> TaskInputs:
-    """Return a task for every quality of a test.
+    """Return a task for every quality of a test on the models of a family.
 
-    ``kind``: of expectation, "prediction", "group" or "order". ``parts``: without expectation.
-    ``expected``: by quality, the expectation of every part. ``reliabilities``: by quality.
+    ``rules``: by kind and quality. ``kind``: of expectation, "prediction", "group" or "order".
+    ``parts``: without expectation. ``expected``: by quality, the expectation of every part.
+    ``reliabilities``: by quality.
     """
     cases = (
         Case(
@@ -379,8 +380,8 @@ def takes_part_in_test(members: SeedGroup, setting: str, seed: int) -> bool:
 def models_in_test(
     test: str, family: ModelFamily, model_features: Sequence[ModelFeatures], planned: PlannedTests
 ) -> list[ModelFeatures] | str:
-    """Return the models for a test, or the reason if the test cannot be made. Without a plan for
-    the family, all models take part."""
+    """Return the models of ``model_features`` for a test, or the reason if the test cannot be made.
+    ``planned``: the training plan; without a plan for the family, all models take part."""
     design = planned.design(family)
     if design is None:
         return list(model_features)

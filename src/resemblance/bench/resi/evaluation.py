@@ -213,7 +213,7 @@ def assess(
 
 def choose_samples(dataset: str, n: int, samples: int) -> np.ndarray:
     """Return the sorted indices of ``samples`` compared samples, or of all n if n is smaller, drawn
-    without replacement from n samples of a data set.
+    without replacement from n samples of the data set called ``dataset``.
 
     The draw depends only on the name of the data set and the two numbers, so all models have the
     same samples.
@@ -225,8 +225,8 @@ def choose_samples(dataset: str, n: int, samples: int) -> np.ndarray:
 def restrict_to_samples(
     cases: Sequence[Case], samples: int | None, folder: Path | None = None
 ) -> tuple[Case, ...]:
-    """Return copies of the tasks whose representations have at most ``samples`` samples; the same
-    tasks if ``samples`` is None.
+    """Return copies of the tasks ``cases`` whose representations have at most ``samples`` samples;
+    the same tasks if ``samples`` is None.
 
     The expected differences stay: accuracies and outputs of all samples are the reference for a
     measure, not its input. A representation with at most ``samples`` samples is not copied.

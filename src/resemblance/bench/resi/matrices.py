@@ -41,7 +41,7 @@ class MatrixPool:
 
 def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) -> Choice | None:
     """Return a selectable figure with the expected and the measured differences of a test; None if
-    the test was not made.
+    the test was not made. ``overview``: the measures in the order of the page, with their names.
 
     A reader selects models, model, quality and measure. The printed option is the best score of the
     first quality in the first part.

@@ -256,9 +256,10 @@ def pack_model_groups(folder: Path, facts: Mapping[str, Any]) -> ModelGroups:
 def write_resi_models(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the models of a finished study into a pack, and return the facts that the pack stores.
 
-    ``study``: the folder of the study. ``pack``: the folder with the content of the pack. Only
-    models for the layer test keep all layers; other models keep the last layer, the only compared
-    layer. The reliabilities are the reliabilities of the study with all its inputs.
+    ``study``: the folder of the study. ``pack``: the folder with the content of the pack.
+    ``reduction``: the samples to keep, and the precision. Only models for the layer test keep all
+    layers; other models keep the last layer, the only compared layer. The reliabilities are the
+    reliabilities of the study with all inputs.
 
     Raises ``ValueError`` for a study of a user's models, and for a size of the paper.
     """

@@ -182,8 +182,8 @@ def planned_recipes(portions: Iterable[PaperSubset]) -> tuple[Recipe, ...]:
 def seed_groups_by_models(
     portion: PaperSubset, others: Iterable[PaperSubset], is_ready: Callable[[Recipe], bool]
 ) -> dict[DatasetAndArchitecture, SeedGroupsByTest]:
-    """Return the models for every test, by data set and architecture, of a part of the benchmark,
-    and of further parts with complete models.
+    """Return the models for every test, by data set and architecture, of ``portion``, a part of the
+    benchmark, and of further parts with complete models.
 
     ``others``: further parts; an architecture on a data set counts if ``is_ready`` holds for the
     recipes of all its models. If several parts contain a test, the part with the most models is

@@ -131,15 +131,15 @@ class ScoringOptions:
 
 
 def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> ScoresAndRulesByTask:
-    """Return by task, with the key ``Score.cell``, the scores and the rule that ranks measures;
-    conformity ranks no measure and is left out.
+    """Return by task, with the key ``Score.cell``, a pair: the scores by measure, and the rule that
+    ranks measures. Conformity ranks no measure and is left out.
 
     In the layer test, measures are ranked for every model; the rank of a measure in the task is its
-    mean rank over models. ``protocol="resi-code"`` aggregates ranks like the authors' notebook for
-    Figure 3, with four differences. Measures without a value have no rank. In the layer test the
-    ranks of all measures and models are averaged, so every measure has the same rank. Among several
-    poolings of a model only the first pooling counts. All tasks are ranked, whatever their
-    reliability.
+    mean rank over models. With the option ``protocol="resi-code"``, ranks are aggregated as in the
+    authors' notebook for Figure 3, with four differences. Measures without a value have no rank. In
+    the layer test the ranks of all measures and models are averaged, so every measure has the same
+    rank. Among several poolings of a model only the first pooling counts. All tasks are ranked,
+    whatever their reliability.
     """
     is_code = options.protocol == "resi-code"
     members: dict[TaskKey, list[Score]] = defaultdict(list)

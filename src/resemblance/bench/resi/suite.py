@@ -313,8 +313,8 @@ def _purpose_and_options(
 
 def _scoring_options(study_purpose: Purpose, run_options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the scoring options of a run, by name: ``run_options``, the options given for the run,
-    and for omitted options the values from the last run of the study. A changed protocol resets its
-    dependent options."""
+    and for omitted options the values from the last run of the study with the purpose
+    ``study_purpose``. A changed protocol resets its dependent options."""
     last_options: Mapping[str, Any] = study_purpose.more.get("last", {}).get("options", {})
     if run_options.get("protocol", last_options.get("protocol")) != last_options.get("protocol"):
         last_options = {

@@ -191,10 +191,10 @@ def cases_of_family(
     """Yield the tasks for a family: the order of distances from the best representation, for every
     functionality and both correlations.
 
-    ``benchmark``: the name. ``size``: of a study, which compares all possible references with all
-    representations, on a limited number of samples; without ``size`` only the best representations
-    are references. ``facts``: reliabilities by benchmark and task (:func:`reliability_key`), if the
-    models do not determine them.
+    ``benchmark``: the name. ``family_sets``: the sets of the family. ``size``: of a study, which
+    compares all possible references with all representations, on a limited number of samples;
+    without ``size`` only the best representations are references. ``facts``: reliabilities by
+    benchmark and task (:func:`reliability_key`), if the models do not determine them.
     """
     parts, repeats = defaultdict[str, list[Part]](list), defaultdict[str, list[float]](list)
     for layer, name in family_sets.cells:
@@ -238,8 +238,9 @@ def _parts_without_seeds(
     """Return, by seed, the order of distances without the models of the seed; None without another
     reference.
 
-    ``name``: of the functionality. ``rows``: the compared references, as positions among the
-    columns. A reference is dropped with its seed; the next best reference takes its place.
+    ``members``: the set of representations. ``name``: of the functionality. ``rows``: the compared
+    references, as positions among the columns. A reference is dropped with its seed; the next best
+    reference takes its place.
     """
     parts: dict[str, ReducedPart | None] = {}
     for unit in dict.fromkeys(members.units):
@@ -275,8 +276,9 @@ def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
 
 
 def _best_order_reliability(members: RepresentationSet, name: str, best_index: int) -> float:
-    """Return the reliability of the order of differences from the best representation, at position
-    ``best_index``; NaN if unknown. ``name``: of the functionality.
+    """Return the reliability, at most 1, of the order of differences in a functionality from the
+    best representation, at position ``best_index``; NaN if unknown. ``members``: the set of
+    representations. ``name``: of the functionality.
 
     The difference of the best representation from itself, always 0, is left out.
     """
@@ -485,8 +487,8 @@ def models_of_one_parent(
 def group_by_pretraining(
     model_features: Sequence[ModelFeatures],
 ) -> dict[int, list[ModelFeatures]] | str:
-    """Group fine-tuned models by the seed of the pretrained model; return the reason if the models
-    are not suited."""
+    """Return lists of fine-tuned models by the seed of the pretrained model; the reason, as a text,
+    if the models are not suited."""
     members = [s for s in model_features if s.traits["setting"] == "finetuned"]
     groups = defaultdict[int, list[ModelFeatures]](list)
     for s in members:
@@ -542,8 +544,8 @@ def models_of_several_parents(
 def crossed_or_nested_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return a set for every layer, and the same dependence between models for bootstrap and
-    permutations.
+    """Return three mappings: a set for every layer, and twice the same dependence between models,
+    for bootstrap and permutations.
 
     The design is crossed if all pretrained models were fine-tuned with the same seeds, because
     models then also share examples, order and head. Otherwise the design is nested. The units of

@@ -126,8 +126,8 @@ class Correlations(NamedTuple):
         """Return the mean correlation (or naive p-value) of a measure over tasks; None for an
         absent measure, or if a task has no value.
 
-        ``cells``: positions of tasks, by default all tasks. ``kind``: of observed value, see
-        ``observed``.
+        ``quality``: "spearman" or "kendall". ``cells``: positions of tasks, by default all tasks.
+        ``kind``: of observed value, see ``observed``.
         """
         if measure not in self.measures:
             return None
@@ -164,8 +164,9 @@ class Correlations(NamedTuple):
     def contrast(
         self, first: str, second: str, quality: CorrelationName, cells: Sequence[int] | None = None
     ) -> Contrast | None:
-        """Return the difference of the mean correlations of two measures; None if a measure has no
-        mean. ``cells``: positions of tasks, by default all tasks."""
+        """Return the difference of the mean correlations of two measures, ``first`` minus
+        ``second``, given by specification; None if a measure has no mean. ``quality``: "spearman"
+        or "kendall". ``cells``: positions of tasks, by default all tasks."""
         a, b = (self.mean(measure, quality, cells) for measure in (first, second))
         if a is None or b is None:
             return None

@@ -133,8 +133,8 @@ def probed_model_key(features: ModelFeatures, *extra: object) -> str:
 def drop_settings_with_nan(
     model_features: Sequence[ModelFeatures], setting: str
 ) -> tuple[tuple[ModelFeatures, ...], dict[str, str]]:
-    """Drop the models of the setting ``setting`` with NaN or infinite values; return the remaining
-    models, of all settings, and the reasons by model name."""
+    """Drop the models of the setting ``setting`` with NaN or infinite values; return two values:
+    the remaining models, of all settings, and the reasons by name of a dropped model."""
     reasons = {}
     for s in (s for s in model_features if s.traits["setting"] == setting):
         layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]

@@ -71,8 +71,13 @@ def probe_answers(
     splits: int = N_PROBE_SPLITS,
     seed: int = 0,
 ) -> np.ndarray:
-    """Return the answers of :func:`probe`, (splits, n): 1 for a correctly classified test sample, 0
-    for a misclassified test sample, NaN for a sample outside the test samples of the division."""
+    """Return the answers of a linear probe, (splits, n): 1 for a correctly classified test sample,
+    0 for a misclassified test sample, NaN for a sample outside the test samples of the division.
+
+    ``X``: a representation (n, d). ``labels``: a class per sample. ``penalties``: positive
+    candidates for the strength of the penalty. ``splits``: the number of divisions. Raises
+    ``ValueError`` for another number of labels.
+    """
     x = as_representation(X)
     check_all_finite(x)
     strengths = _check_penalties(penalties, splits)

@@ -85,13 +85,14 @@ def reference_of(functionality: Any, rows: Any) -> int:
 
 
 def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
-    """Return the p-values that the paper prints, against the hypothesis that Spearman's and
-    Kendall's correlation are not positive.
+    """Return the two p-values that the paper prints, against the hypotheses that Spearman's, and
+    that Kendall's correlation are not positive.
 
-    The p-values assume independent pairs, although pairs with a common reference, or models with a
-    common seed, depend on each other: see :func:`permutation_test`. The function halves the
-    two-sided p-values of SciPy, and uses the complement for a negative correlation. NaN without a
-    correlation. Raises ``ValueError`` for lists of different lengths.
+    ``measured``, ``expected``: the distances, (pairs,). Pairs with NaN are left out. The p-values
+    assume independent pairs, although pairs with a common reference, or models with a common seed,
+    depend on each other: see :func:`permutation_test`. The function halves the two-sided p-values
+    of SciPy, and uses the complement for a negative correlation. NaN without a correlation, and for
+    fewer than three pairs. Raises ``ValueError`` for lists of different lengths.
     """
     from scipy.stats import kendalltau, spearmanr
 
@@ -141,8 +142,8 @@ def check_distances(
 
 
 def check_row_positions(name: str, rows: Any, n: int) -> np.ndarray:
-    """Return distinct positions from 0 to n - 1 as an array; ``ValueError`` for anything else.
-    ``name``: the function in errors."""
+    """Return ``rows`` as an array of distinct positions from 0 to n - 1; raise ``ValueError`` for
+    anything else, and without positions. ``name``: the function in errors."""
     places = np.asarray(rows)
     right = (
         places.ndim == 1

@@ -188,7 +188,9 @@ def _expected_ranks(
     """Return the row of the reference, (1 + draws,), and the expected ranks of its distances, (1 +
     draws, n): first observed, then for every permutation.
 
-    ``places``: the positions of the possible references. ``exchanged``: permutations (draws, n).
+    ``functionality``: of the models, (n,). ``places``: the positions of the possible references.
+    ``exchanged``: permutations (draws, n). ``self_pair``: whether the pair of the reference with
+    itself counts.
     """
     n = len(functionality)
     orders = np.vstack([np.arange(n), exchanged])

@@ -235,7 +235,7 @@ def _p_record(findings: Findings, cell: int, spec: str) -> TableRecord:
 
 def measure_contrasts(c: Correlations, quality: CorrelationName) -> list[Contrast]:
     """Return contrasts between the measures of the paper, and between Procrustes and every other
-    measure; measures without a mean are left out."""
+    measure; measures without a mean are left out. ``quality``: "spearman" or "kendall"."""
     paper_specs = [spec for spec in PAPER_MEASURES.values() if spec in c.measures]
     pairs = list(combinations(paper_specs, 2))
     if PAPER_PROCRUSTES in c.measures:

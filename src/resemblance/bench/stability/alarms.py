@@ -147,8 +147,9 @@ def _unchanged_difference(model: PerturbedModel, spec: str) -> float:
 def shares_of_scale(
     model: PerturbedModel, points: Iterable[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """Return the differences of copies of the model as shares of the scale, (copies,): 0 for
-    unchanged weights, 1 for shuffled weights."""
+    """Return the differences of the copies ``points`` minus the difference of unchanged weights, as
+    shares of the scale of the measure ``spec``, (copies,): 0 for unchanged weights, 1 for shuffled
+    weights; NaN without a scale."""
     differences = copy_differences(points, spec) - _unchanged_difference(model, spec)
     return differences / shuffled_scale(model, spec)
 
@@ -381,8 +382,8 @@ def loss_pvalue(losses: int, gains: int) -> float:
 
 
 def holm_rejections(pvalues: Sequence[float], level: float) -> list[bool]:
-    """Return whether each hypothesis is rejected, at a familywise error rate of ``level`` (Holm
-    1979)."""
+    """Return whether each hypothesis is rejected, in the order of ``pvalues``, at a familywise
+    error rate of ``level`` (Holm 1979)."""
     order = sorted(range(len(pvalues)), key=lambda i: pvalues[i])
     rejections, is_rejected = [False] * len(pvalues), True
     for position, i in enumerate(order):

@@ -254,8 +254,8 @@ def _tracking_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -
 
 
 def _mean_detection_area(models: Sequence[PerturbedModel], spec: str, loss: float) -> float | None:
-    """Return the mean area under the ROC curve for a loss above ``loss``, over all architectures
-    and kinds of perturbation with enough copies above and below.
+    """Return the mean area under the ROC curve for a loss above ``loss`` (a share), over all
+    architectures of ``models`` and kinds of perturbation with enough copies above and below.
 
     None if the measure lacks an area, and without such copies.
     """

@@ -280,7 +280,8 @@ def _parse_outcome(entry: Mapping[str, Any], arrays: np.ndarray) -> Perturbation
 def write_copies_to_pack(
     pack: Path, outcomes: Sequence[PerturbationOutcome], reduction: Reduction
 ) -> None:
-    """Write the arrays of all outcomes, reduced, and their index into the folder of a pack."""
+    """Write the arrays of all outcomes and their index into the folder of a pack. ``reduction``:
+    the samples to keep, and the precision."""
     (pack / COPIES_FOLDER).mkdir()
     for number, outcome in enumerate(outcomes):
         dataset = outcome.part["model"].split("/")[1]

@@ -431,7 +431,7 @@ def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
 
 def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
     """Return a sentence with the pairs of models that have the most and the least similar mean over
-    the shared depths; "" if the means are equal."""
+    the shared depths; "" if the means are equal. ``curves``: a curve per pair of models."""
     depths = shared_depths(curves)
     means = [math.fsum(curve.values[k] for k in depths) / len(depths) for curve in curves]
     if are_values_equal(means):
@@ -609,8 +609,9 @@ def format_top_score(info: MeasureInfo, values: Sequence[float]) -> str:
 def interval_overlap_clause(
     context: PageContext, place: tuple[int, int], other: tuple[int, int]
 ) -> str:
-    """Return the clause that the intervals of two pairs, (row, column), overlap, so that the order
-    of the two values is uncertain; "" otherwise, and without evidence."""
+    """Return the clause that the intervals of two pairs, ``place`` and ``other``, positions (row,
+    column), overlap, so that the order of the two values is uncertain; "" otherwise, and without
+    evidence."""
     if context.evidence is None:
         return ""
     low = context.evidence.low(context.leading.spec)

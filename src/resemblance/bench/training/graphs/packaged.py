@@ -356,8 +356,8 @@ def _graph_runner(
 
 
 def graph_network(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return an untrained GCN, GraphSAGE or GAT for ``width`` features per node;
-    :func:`run_convolutions` runs the network.
+    """Return an untrained "gcn", "sage" or "gat" for ``width`` features per node and ``classes``
+    classes; :func:`run_convolutions` runs the network.
 
     ``options``: dropout, activation, hidden (units), layers; heads for "gat".
     """

@@ -233,8 +233,9 @@ def _column_names_in_file(source: TextSource, path: Path, names: Sequence[str]) 
 
 
 def _parse_class_label(source: TextSource, path: Path, place: int, value: Any) -> int:
-    """Return the number of a class from the number or the name in a file; ``ValueError`` for any
-    other value. ``place``: the number of the example, in errors."""
+    """Return the number of a class, from 0, from the number or the name in a file, ``value``; raise
+    ``ValueError`` for any other value. ``source``: the classes of the data set. ``place``: the
+    number of the example, in errors."""
     text = str(value)
     if text in source.classes:
         return source.classes.index(text)

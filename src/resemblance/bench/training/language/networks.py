@@ -55,7 +55,8 @@ class TokenRows(NamedTuple):
 
 def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens: int) -> TokenRows:
     """Return the tokens of sentences: [CLS], the words, with [UNK] for unknown words, and [SEP].
-    ``tokens``: the largest number of tokens per sentence; more words are cut off."""
+    ``ids``: of the tokens, by token. ``tokens``: the largest number of tokens per sentence; more
+    words are cut off."""
     start, end, unknown_id = (ids[token] for token in (START_TOKEN, END_TOKEN, UNKNOWN_TOKEN))
     rows = [[ids.get(word, unknown_id) for word in words[: tokens - 2]] for words in sentences]
     return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING_TOKEN])

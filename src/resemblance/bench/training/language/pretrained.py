@@ -273,8 +273,9 @@ def build_prompts(dataset: str, examples: Examples) -> list[str]:
 
 
 def prompt_encoder(tokenizer: Any, dataset: str) -> EncodeExamples:
-    """Return a function that encodes examples of a data set as prompts without answers, given a
-    limit of tokens per text.
+    """Return a function (examples, limit) that encodes examples of a data set, called ``dataset``,
+    as prompts without answers, with at most ``limit`` tokens per text. ``tokenizer``: of
+    transformers.
 
     Prompts that are too long lose the beginning.
     """

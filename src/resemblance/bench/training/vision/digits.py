@@ -107,8 +107,8 @@ def train_network(
     """Train one network and return the outputs of the layers for the test images, by layer: maps
     (n, channels, height, width), or (n, 10) for "linear".
 
-    ``name``: sets the random state. ``report`` is called after every epoch with the number of
-    finished epochs.
+    ``split``: the training and test images. ``name``: sets the random state. ``report`` is called
+    after every epoch with the number of finished epochs.
     """
     with seeded_torch(0, "digits", name) as torch:
         first, second, third = DIGIT_CHANNELS
