@@ -12,6 +12,7 @@ from scipy.spatial.distance import pdist
 
 import resemblance as rs
 from resemblance import cli
+from resemblance.report.of_time_courses import time_courses_result
 
 QUIET: dict[str, Any] = {"progress": False}
 AXES = "trials units time"
@@ -64,6 +65,23 @@ def test_a_time_is_a_call_of_score_models_and_clusters_are_found() -> None:
     assert result.to_xarray()["value"].dims == ("time", "subject", "model")
     with pytest.raises(KeyError, match="early"):
         result.difference_clusters("early", "middle")
+
+
+def test_clusters_that_are_not_significant_and_single_times_say_so() -> None:
+    models, subjects = experiment()
+    few = {name: subjects[name] for name in ("s0", "s1", "s2")}
+    options: dict[str, Any] = {"axes": AXES, "times": np.linspace(-1, 0.9, BINS), **QUIET}
+    result = rs.score_models_over_time({"b -3": models["early"]}, few, **options)
+    assert min(c.pvalue for c in result.clusters) == 1 / 2**3
+    words = "no significant cluster of times above 0 (p at most 0.05)"
+    assert words in repr(result)
+    page = time_courses_result(result)
+    assert page.conclusion.startswith(f"b -3 has {words}; the highest mean score is ")
+    assert page.conclusion.endswith(", at −0.2.")
+    assert page.facts["times"] == "20, from −1 to 0.9"
+    whole = rs.score_models_over_time(models, few, width=BINS, **options)
+    assert "3 subjects, 1 time at -0.05, by " in repr(whole)
+    assert time_courses_result(whole).facts["times"] == "1, at −0.05"
 
 
 def test_windows_are_means_and_other_axes_give_the_same(subtests: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.exceptions import UndefinedError
+from ..base.formatting import count_with_noun
 from ..base.progress import Progress, progress_reporter
 from ..catalogue import get_measure
 from ..comparison.comparison import Failure
@@ -31,7 +32,13 @@ from .subject_scores import SubjectScores
 
 WINDOW_AXES = "trials bins units"
 CLUSTER_LEVEL = 0.05  # the largest p-value of a cluster that summaries and figures show
+NO_CLUSTER_WORDS = f"no significant cluster of times above 0 (p at most {CLUSTER_LEVEL:g})"
 INTERVAL_CAVEAT = "the intervals of "  # how the caveat about clipped intervals begins
+
+
+def describe_time_span(start: float, stop: float) -> str:
+    """Return "from -0.1 to 0.3", or "at 0.1" for a single time."""
+    return f"at {start:g}" if start == stop else f"from {start:g} to {stop:g}"
 
 
 class TimeCluster(NamedTuple):
@@ -73,21 +80,20 @@ class TimeCourses(SubjectScores):
 
     def summary(self) -> str:
         """Return a line for each model, with the highest mean and the significant clusters."""
-        first, last = self.times[[0, -1]]
-        lines = [
-            f"TimeCourses {len(self.subjects)} subjects, {len(self.times)} times from {first:g} to "
-            f"{last:g}, by {self.title}"
-        ]
+        subjects = count_with_noun(len(self.subjects), "subject")
+        times = count_with_noun(len(self.times), "time")
+        span = describe_time_span(*self.times[[0, -1]])
+        lines = [f"TimeCourses {subjects}, {times} {span}, by {self.title}"]
         width = max(map(len, self.models))
         for column, model in enumerate(self.models):
             place = int(self.mean[:, column].argmax())
             peak = f"largest {self.mean[place, column]:.3f} at {self.times[place]:g}"
             spans = [
-                f"{c.start:g} to {c.stop:g} ({format_labeled_pvalue(c.pvalue)})"
+                f"{describe_time_span(c.start, c.stop)} ({format_labeled_pvalue(c.pvalue)})"
                 for c in self.clusters
                 if c.model == model and c.pvalue <= CLUSTER_LEVEL
             ]
-            words = f"above 0 from {', '.join(spans)}" if spans else "no cluster above 0"
+            words = f"above 0 {', '.join(spans)}" if spans else NO_CLUSTER_WORDS
             lines.append(f"  {model:{width}}  {peak}{f'; {words}' * self.is_0_by_chance}")
         return "\n".join([*lines, *self._notes()])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..base.formatting import format_level, format_two_decimals, join_words, with_minus_signs
 from ..inference import TimeCourses
-from ..inference._time_courses import CLUSTER_LEVEL
+from ..inference._time_courses import CLUSTER_LEVEL, NO_CLUSTER_WORDS, describe_time_span
 from ..inference.nulls import format_labeled_pvalue, format_pvalue
 from ..sections.figures import Chart, Line
 from ..sections.result import Result
@@ -89,11 +89,9 @@ def time_courses_result(result: TimeCourses) -> Result:
             "measure": result.title,
             "models": str(len(result.models)),
             "subjects": str(len(result.subjects)),
-            "times": with_minus_signs(
-                f"{len(result.times)} from {result.times[0]:g} to {result.times[-1]:g}"
-            ),
+            "times": ", ".join((str(len(result.times)), _time_span(*result.times[[0, -1]]))),
         },
-        conclusion=with_minus_signs("\n".join(_time_course_sentences(result))),
+        conclusion="\n".join(_time_course_sentences(result)),
         caveats=tuple(f"{caveat}." for caveat in result.caveats),
         title="Scores of models over time",
     )
@@ -104,14 +102,16 @@ def _time_course_sentences(result: TimeCourses) -> Iterator[str]:
     score."""
     for column, model in enumerate(result.models):
         place = int(result.mean[:, column].argmax())
-        score, time = format_two_decimals(result.mean[place, column]), f"{result.times[place]:g}"
+        score, time = format_two_decimals(result.mean[place, column]), result.times[place]
         spans = [
-            f"from {c.start:g} to {c.stop:g} ({format_labeled_pvalue(c.pvalue)})"
+            f"{_time_span(c.start, c.stop)} ({format_labeled_pvalue(c.pvalue)})"
             for c in result.clusters
             if c.model == model and c.pvalue <= CLUSTER_LEVEL
         ]
-        words = (
-            f"scores above 0 {join_words(spans)}" if spans else "has no cluster of times above 0"
-        )
+        words = f"scores above 0 {join_words(spans)}" if spans else f"has {NO_CLUSTER_WORDS}"
         start = f"{model} {words}; the" if result.is_0_by_chance else f"{model}: the"
-        yield f"{start} highest mean score is {score}, at {time}."
+        yield f"{start} highest mean score is {score}, {_time_span(time, time)}."
+
+
+def _time_span(start: float, stop: float) -> str:
+    return with_minus_signs(describe_time_span(start, stop))
