@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,12 @@ def test_patched_predictions_are_those_of_the_stitched_network():
         f"one and other predict different classes for {differs.sum()}"
     )
     assert result.to_pandas().shape == (5, 6)
+    assert result.verdict.endswith("; the layer that moves the largest share is layer 4, 100 %.")
+    first, *_, last = result.layers
+    tied = replace(result, layers=(last._replace(layer="stem"), last))
+    assert tied.verdict.endswith("the largest share are stem and layer 4, 100 % each.")
+    none = replace(result, layers=(first._replace(moved=0.0),))
+    assert none.verdict.endswith("; no layer moves any of these predictions.")
 
 
 def test_intervals_are_those_of_a_bootstrap_of_samples():

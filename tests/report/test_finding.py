@@ -96,7 +96,11 @@ CASES = {
         [(), (), ("At layer 2", "no", "GULP 0.50", "0.40")],
     ),
     "a far copy": (made(NEAR_COPY, COPIED, **AS_NEW), [(), (), ("all 2 depths", "closer")]),
-    "a near copy": (made(FAR_COPY, COPIED, **AS_NEW), [(), (), ("At layer 1, layer 2 B is no",)]),
+    "a near copy": (made(FAR_COPY, COPIED, **AS_NEW), [(), (), ("At layers 1 and 2, B is no",)]),
+    "a near copy by names": (
+        made(FAR_COPY, [name.replace("1", "stem") for name in COPIED], **AS_NEW),
+        [(), (), ("At stem and layer 2, B is no closer",)],
+    ),
     "one layer and a copy": (
         made(SINGLE, ["A/x", "B/x", "new/x"], **AS_NEW), [(), ("B is closer", "0.60", "0.30")]
     ),
@@ -162,6 +166,17 @@ def test_values_that_mean_little_are_counted():
     known = made(DEPTHS)
     known.matrices["cka"].caveats = {(0, 3): "fewer samples than features"}
     assert lines(known)[-1] == "1 value of CKA: fewer samples than features."
+
+
+def test_the_line_of_chance_names_layers_that_models_share():
+    for names, words in (
+        (["a/0", "a/1", "b/0", "b/1"], "layer 0"),
+        (["a/0", "a/1", "b/x", "b/y"], "depth 1"),
+    ):
+        comparison = made(np.where(np.eye(4), 1, 0.5), names)
+        comparison.matrices["cka"].numbers["chance"] = np.full((4, 4), 0.05)
+        line = result_from_comparison(comparison)["similarity"].figures[1].figures[0].lines[-1]
+        assert line.titles[0] == f"mean chance at {words}: 0.05"
 
 
 def test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance():

@@ -136,6 +136,14 @@ def join_words(words: Iterable[object], limit: int | None = None) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
+def layer_words(names: Sequence[str], limit: int | None = None) -> str:
+    """Return layers for a sentence, numbers with the word "layer": "layer 2", "layers 1 and 2",
+    "stem and layer 1"; abbreviate a long list as :func:`list_names` does."""
+    if len(names) > 1 and all(map(str.isdecimal, names)):
+        return f"layers {join_words(names, limit)}"
+    return join_words((f"layer {name}" if name.isdecimal() else name for name in names), limit)
+
+
 def with_minus_signs(text: str) -> str:
     """Return a text with typographic minus signs before numbers.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.exceptions import UndefinedError
 from ..base.extras import import_optional
-from ..base.formatting import count_with_noun, format_level, format_percent
+from ..base.formatting import count_with_noun, format_level, format_percent, layer_words
 from ..base.progress import Progress, count_items, progress_reporter
 from ..base.results import BaseResult
 from ..comparison.comparison import Failure
@@ -68,12 +68,19 @@ class LayerPatches(BaseResult):
 
     @property
     def verdict(self) -> str:
-        """The number of different predictions, and the layer that moves most of them."""
-        most = max(self.layers, key=lambda layer: layer.moved)
+        """The number of different predictions, and the layers that move the largest share."""
+        largest = max(layer.moved for layer in self.layers)
+        most = [layer.layer for layer in self.layers if layer.moved == largest]
+        share = format_percent(largest)
+        if not largest:
+            words = "no layer moves any of these predictions"
+        elif len(most) == 1:
+            words = f"the layer that moves the largest share is {layer_words(most)}, {share}"
+        else:
+            words = f"the layers that move the largest share are {layer_words(most)}, {share} each"
         return (
             f"{self.receiver} and {self.donor} predict different classes for {self.n_different} of "
-            f"{count_with_noun(self.n_samples, 'sample')}; layer {most.layer} moves most of these "
-            f"predictions, {format_percent(most.moved)}."
+            f"{count_with_noun(self.n_samples, 'sample')}; {words}."
         )
 
     def records(self) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from ..report.comparing.figures import (
     layer_lines,
     mean_chance_line,
 )
-from ..report.comparing.stats import PageContext, curve_positions
+from ..report.comparing.stats import PageContext
 from ..report.svg import shorten_distinct_names, shorten_name
 from ..sections.figures import Chart, Line
 from ._style import (
@@ -123,11 +123,10 @@ def _layer_chart(
     best matches (``is_best``), the titles of the points are the matched layers. ``against``: the
     model that all curves share, or None."""
     info, is_relative = context.leading, has_relative_depth(curves)
-    names, chance, lines = _curve_names(curves, against), context.chance(info), list[Line]()
+    names, lines = _curve_names(curves, against), list[Line]()
     for curve, line in zip(curves, layer_lines(context, info, curves, names)):
         lines.append(line._replace(titles=curve.partners) if is_best else line)
-        places = [curve_positions(context, curve)]
-        dotted = mean_chance_line(chance, places, line.name, is_relative=is_relative)
+        dotted = mean_chance_line(context, info, [curve], line.name, is_relative=is_relative)
         lines += [dotted] if dotted else []
     label, _, direction = measure_axis_label(info).rpartition(" (")
     label += f" with {shorten_name(against, 20)}" if against else ""

@@ -59,6 +59,7 @@ from .stats import (
     format_chance_range,
     is_all_pairs_of_one_list,
     measure_definition,
+    shared_layer,
     trained_curves,
 )
 
@@ -224,8 +225,7 @@ def _depth_chart(context: PageContext, info: MeasureInfo) -> Chart:
     if len(curves) > VISIBLE_DEPTH_LINES:
         lines = [line._replace(is_shown=k < VISIBLE_DEPTH_LINES) for k, line in enumerate(lines)]
         lines.insert(0, _median_line(trained_curves(context, curves)))
-    places = [curve_positions(context, curve) for curve in curves]
-    chance = mean_chance_line(context.chance(info), places)
+    chance = mean_chance_line(context, info, curves)
     n_hidden = max(len(curves) - MAX_DEPTH_LINES, 0)
     facts = (
         f"{context.label(info)} by layer{'; dashed: chance' if chance else ''}.",
@@ -297,8 +297,9 @@ def _format_value_and_chance(value: float, chance: float) -> str:
 
 
 def mean_chance_line(
-    chance: np.ndarray,
-    curves: Sequence[Sequence[tuple[int, int]]],
+    context: PageContext,
+    info: MeasureInfo,
+    curves: Sequence[DepthCurve],
     name: str = CHANCE_DIAGNOSTIC,
     *,
     is_relative: bool = False,
@@ -306,18 +307,22 @@ def mean_chance_line(
     """Return the dashed line of the mean chance level at each depth over curves; None if no chance
     level is known.
 
-    ``chance``: the chance levels (rows, columns), NaN if unknown. ``curves``: for each curve, (row,
-    column) of the pair at each depth. ``name``: the name of the line. ``is_relative``: whether the
-    x values are relative depths, 0 to 1, instead of layer numbers.
+    ``name``: the name of the line. ``is_relative``: whether the x values are relative depths, 0 to
+    1, instead of depths from 1.
     """
-    points = []
-    for k, depth in enumerate(_layer_depths(max(map(len, curves), default=0), is_relative)):
-        values = [float(chance[places[k]]) for places in curves if k < len(places)]
+    points, words, chance = list[tuple[float, float]](), list[str](), context.chance(info)
+    places_of_curves = [curve_positions(context, curve) for curve in curves]
+    for k, depth in enumerate(
+        _layer_depths(max(map(len, places_of_curves), default=0), is_relative)
+    ):
+        values = [float(chance[places[k]]) for places in places_of_curves if k < len(places)]
         points.append((depth, mean_without_missing(values)))
+        position = f"relative depth {depth:.2g}" if is_relative else f"depth {depth:g}"
+        layer = shared_layer(curves, k) or position
+        words.append(f"mean chance at {layer}: {format_number(points[-1][1], 2)}")
     if all(math.isnan(y) for _, y in points):
         return None
-    words = tuple(f"mean chance at layer {x:g}: {format_number(y, 2)}" for x, y in points)
-    return Line(name, tuple(points), (), words, is_dashed=True, is_shown=True)
+    return Line(name, tuple(points), (), tuple(words), is_dashed=True, is_shown=True)
 
 
 def _best_match_curves(context: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:

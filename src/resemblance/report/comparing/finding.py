@@ -39,7 +39,14 @@ from resemblance.comparison.arrangements import (
 )
 from resemblance.comparison.comparison import MeasureInfo, most_similar
 
-from ...base.formatting import count_with_noun, format_two_decimals, list_names, with_minus_signs
+from ...base.formatting import (
+    count_with_noun,
+    format_two_decimals,
+    join_words,
+    layer_words,
+    list_names,
+    with_minus_signs,
+)
 from ..evidence_words import ALPHA
 from .stats import (
     MIN_PAIRS_FOR_CORRELATION,
@@ -54,6 +61,7 @@ from .stats import (
     mean_chance,
     name_in_sentence,
     off_diagonal,
+    shared_layer,
     trained_curves,
 )
 
@@ -341,13 +349,19 @@ def two_models_sentences(context: PageContext, curve: DepthCurve) -> str:
 
 
 def _layer_pair_name(curve: DepthCurve, k: int) -> str:
-    layer, partner = _layer_words(curve.layers[k]), _layer_words(curve.partners[k])
+    layer, partner = (
+        layer_words([name_in_sentence(name)]) for name in (curve.layers[k], curve.partners[k])
+    )
     return layer if layer == partner else f"{layer} with {partner}"
 
 
-def _layer_words(name: str) -> str:
-    """Return a layer for a sentence: a number with the word "layer", or the name."""
-    return f"layer {name}" if name.isdigit() else name_in_sentence(name)
+def _layer_pair_names(curve: DepthCurve, depths: Sequence[int]) -> str:
+    """Return the pairs of layers at several depths for a sentence, a layer with an equally named
+    partner once."""
+    layers = [name_in_sentence(curve.layers[k]) for k in depths]
+    if all(curve.layers[k] == curve.partners[k] for k in depths):
+        return layer_words(layers, MAX_NAMES_IN_SENTENCE)
+    return join_words((_layer_pair_name(curve, k) for k in depths), MAX_NAMES_IN_SENTENCE)
 
 
 def untrained_reference_sentences(
@@ -381,12 +395,10 @@ def untrained_reference_sentences(
         if len(curve.layers) == 1:
             yield f"{closer.format('no closer' if low else 'closer')}{scores}."
         elif not low:
-            yield f"At all {len(depths)} depths {closer.format('closer')}."
+            yield f"At all {len(depths)} depths, {closer.format('closer')}."
         else:
-            layer_names = list_names(
-                [_layer_pair_name(curve, k) for k in low], MAX_NAMES_IN_SENTENCE
-            )
-            yield f"At {layer_names} {closer.format('no closer')}{scores if len(low) == 1 else ''}."
+            layers = _layer_pair_names(curve, low)
+            yield f"At {layers}, {closer.format('no closer')}{scores if len(low) == 1 else ''}."
 
 
 def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
@@ -423,10 +435,7 @@ def shared_depths(curves: Sequence[DepthCurve]) -> list[int]:
 def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
     """Return the name of depth ``k``, counted from 0: the layer, if all models in ``curves`` use
     the same name; otherwise "depth 2 of 5", counted from 1."""
-    names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
-    if len(names) == 1:
-        return _layer_words(names.pop())
-    return f"depth {k + 1} of {len(curves[0].values)}"
+    return shared_layer(curves, k) or f"depth {k + 1} of {len(curves[0].values)}"
 
 
 def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:

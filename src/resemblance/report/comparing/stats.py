@@ -35,6 +35,7 @@ from ...base.formatting import (
     format_number,
     format_range,
     format_two_decimals,
+    layer_words,
     with_minus_signs,
 )
 from ..evidence_words import (
@@ -444,6 +445,14 @@ def curve_positions(context: PageContext, curve: DepthCurve) -> list[tuple[int, 
         (rows[curve.model, layer], columns[curve.other, partner])
         for layer, partner in zip(curve.layers, curve.partners)
     ]
+
+
+def shared_layer(curves: Sequence[DepthCurve], k: int) -> str:
+    """Return the layer at depth ``k``, from 0, for a sentence; "" if models name the layer
+    differently."""
+    curves = [curve for curve in curves if k < len(curve.layers)]
+    names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
+    return layer_words([name_in_sentence(names.pop())]) if len(names) == 1 else ""
 
 
 def name_in_sentence(name: str) -> str:
