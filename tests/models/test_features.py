@@ -186,9 +186,14 @@ def test_models_take_the_design_of_evidence(tmp_path):
         ({"within": "labels"}, "comes with none"),
         ({"whole_blocks": labels[1:]}, "22 labels for 23 samples"),
         ({"confidence_level": 95}, "confidence_level must be between 0 and 1"),
+        ({"batch_size": 0}, "batch_size must be a whole number"),
+        ({"reinitialized": 3}, "reinitialized must be True or False"),
     ):
-        with pytest.raises(ValueError, match=words):
-            rs.compare_models(models, SAMPLES, **wrong, **options)
+        for function in (rs.compare_models, rs.plan_models):
+            with pytest.raises(ValueError, match=f"^{function.__name__}: .*{words}"):
+                function(models, SAMPLES, **wrong, **options)
+    with pytest.raises(ValueError, match="plan_models: two models are called 'a'"):
+        rs.plan_models([models[0]] * 2, SAMPLES)
 
 
 def test_a_plan_runs_one_batch_of_each_model():

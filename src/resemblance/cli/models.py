@@ -152,7 +152,9 @@ def _models_error_with_options(text: str) -> str:
 
     for objects in (loading.MODEL_OBJECT_FORMS, samples.SAMPLE_OBJECT_FORMS):
         text = text.replace(objects, "")
-    text = re.sub(r"compare_models: (?=(within|whole_blocks|confidence_level)\b)", "--", text)
+    text = re.sub(
+        r"(compare|plan)_models: (?=(within|whole_blocks|confidence_level)\b)", "--", text
+    )
     text = re.sub(r"^load_samples: ", "--data: ", text)
     text = re.sub(r"\bcolumn=", "--column ", text)
     return re.sub(

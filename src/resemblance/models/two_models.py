@@ -20,7 +20,7 @@ from ..base.formatting import count_with_noun
 from ..base.progress import Progress
 from ..base.text import escape_control_characters
 from ..comparison.comparison import Comparison
-from ..contracts._measure import MeasureArgument
+from ..contracts._measure import Measure, MeasureArgument
 from ..data.inputs import TRANSPOSED_HINT
 from ..data.model_features import ModelFeatures
 from ..data.representation import Representation
@@ -126,27 +126,19 @@ def compare_models(
     models, for weights of the first model that cannot be re-initialized, for an unknown ``mask``,
     and for a model with only constant layers.
     """
-    selected_measures, _ = select_measures("quick" if measures is None else measures)
-    if not isinstance(reinitialized, bool):
-        raise ValueError(
-            f"compare_models: reinitialized must be True or False; got {reinitialized!r}. seed= "
-            "draws the weights of the copy"
-        )
-    number = seed if reinitialized else None
-    entries = _model_entries("compare_models", models)
-    _check_one_pooling(pool, number)
+    selected_measures, entries, number = _checked_choices(
+        "compare_models", models, measures, reinitialized, pool, batch_size, confidence_level, seed
+    )
     samples = load_samples(data, column=column, max_samples=max_samples, unique=unique, seed=seed)
     numbers = _compared_row_numbers("compare_models", mask, samples)
-    check_batch_size("compare_models", batch_size)
-    check_confidence_level("compare_models: confidence_level", confidence_level)
+    labels = {"within": within, "whole_blocks": whole_blocks}
     design: Any = {"n_permutations": n_permutations, "seed": seed}
-    for role, labels in (("within", within), ("whole_blocks", whole_blocks)):
-        design[role] = _compared_sample_labels(role, labels, samples, numbers)
+    design |= _compared_sample_labels("compare_models", labels, samples, numbers)
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     with _feature_folder(save) as folder, open_executor("compare_models", jobs) as executor:
         extracted = [
             extract_loaded_model(model, samples, folder / model_folder_name(model.name), **options)
-            for model in _loaded_models(entries, samples, device, number)
+            for model in _loaded_models("compare_models", entries, samples, device, number)
         ]
         if number is not None:
             extracted.append(extracted.pop(1))
@@ -216,12 +208,33 @@ def _advise_more_samples(comparison: Comparison) -> None:
         }
 
 
-def _check_one_pooling(pool: Any, reference: int | None) -> None:
-    if reference is not None and not isinstance(pool, str | Mapping | None):
+def _checked_choices(
+    function: str,
+    models: Any,
+    measures: Any,
+    reinitialized: Any,
+    pool: Any,
+    batch_size: Any,
+    confidence_level: Any,
+    seed: int,
+) -> tuple[list[Measure], list[Any], int | None]:
+    """Return the measures, the models as a list, and the seed of the re-initialized copy, None
+    without a copy; raise ``ValueError``, naming ``function``, for invalid choices."""
+    selected_measures, _ = select_measures("quick" if measures is None else measures)
+    if not isinstance(reinitialized, bool):
         raise ValueError(
-            f"compare_models: reinitialized needs a single pooling; got {list(pool)}: make one "
+            f"{function}: reinitialized must be True or False; got {reinitialized!r}. seed= draws "
+            "the weights of the copy"
+        )
+    entries = _model_entries(function, models)
+    if reinitialized and not isinstance(pool, str | Mapping | None):
+        raise ValueError(
+            f"{function}: reinitialized needs a single pooling; got {list(pool)}: make one "
             "comparison per pooling"
         )
+    check_batch_size(function, batch_size)
+    check_confidence_level(f"{function}: confidence_level", confidence_level)
+    return selected_measures, entries, seed if reinitialized else None
 
 
 def _split_by_pooling(model_features: list[ModelFeatures]) -> list[ModelFeatures]:
@@ -259,10 +272,14 @@ def _feature_folder(save: str | Path | None) -> Iterator[Path]:
 
 
 def _loaded_models(
-    models: Sequence[Any], samples: Samples, device: str | None, reference: int | None
+    function: str,
+    models: Sequence[Any],
+    samples: Samples,
+    device: str | None,
+    reference: int | None,
 ) -> Iterator[LoadedModel]:
     """Yield the loaded models, and after the first model a re-initialized copy if ``reference`` is
-    a seed.
+    a seed. ``function``: the function that errors name.
 
     Only one model is in memory at a time, unless the models are passed as modules.
     """
@@ -271,7 +288,7 @@ def _loaded_models(
     title = f"reinitialized-{reference}" if reference else "reinitialized"
     names = [] if reference is None else [title]
     for k, model in enumerate(models):
-        loaded_model = load_with_unique_name("compare_models", model, samples, device, names)
+        loaded_model = load_with_unique_name(function, model, samples, device, names)
         names.append(loaded_model.name)
         yield loaded_model
         if k == 0 and reference is not None:
@@ -288,20 +305,27 @@ def _compared_row_numbers(function: str, mask: Any, samples: Samples) -> np.ndar
 
 
 def _compared_sample_labels(
-    role: str, labels: Any, samples: Samples, numbers: np.ndarray | None
-) -> Any:
-    """Return a label for each compared sample: the passed labels, or for the word "labels" the
-    classes of the data; None without labels.
+    function: str, labels: Mapping[str, Any], samples: Samples, numbers: np.ndarray | None
+) -> dict[str, Any]:
+    """Return for every option in ``labels`` a label for each compared sample: the passed labels, or
+    for the word "labels" the classes of the data; None without labels.
 
-    ``role``: the name of the option in messages. ``numbers``: the rows to compare, None for all.
+    ``function``: the function that errors name. ``numbers``: the rows to compare, None for all.
     Labels for all samples are reduced to the compared samples. Raises ``ValueError`` for another
     number of labels.
     """
+    return {
+        role: _labels_of_option(f"{function}: {role}", given, samples, numbers)
+        for role, given in labels.items()
+    }
+
+
+def _labels_of_option(title: str, labels: Any, samples: Samples, numbers: np.ndarray | None) -> Any:
     if isinstance(labels, str):
         if labels != "labels" or samples.labels is None:
             raise ValueError(
-                f"compare_models: {role} must be a label for each sample, or 'labels' for data "
-                f"that come with classes; got {labels!r}, and {samples.name} comes with "
+                f"{title} must be a label for each sample, or 'labels' for data that "
+                f"come with classes; got {labels!r}, and {samples.name} comes with "
                 f"{'none' if samples.labels is None else 'classes'}"
             )
         return samples.labels if numbers is None else samples.labels[numbers]
@@ -314,8 +338,8 @@ def _compared_sample_labels(
     count = samples.count if numbers is None else len(numbers)
     if count not in (None, len(labels)):
         raise ValueError(
-            f"compare_models: {role} has {len(labels)} labels for {count} samples that are "
-            "compared; pass one for each of them, or of all samples, in their order"
+            f"{title} has {len(labels)} labels for {count} samples that are compared; "
+            "pass one for each of them, or of all samples, in their order"
         )
     return labels
 
@@ -336,8 +360,9 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
     call = signature(compare_models).bind(models, data, **options)
     call.apply_defaults()
     arguments = call.arguments
-    measures, _ = select_measures(
-        "quick" if arguments["measures"] is None else arguments["measures"]
+    names = ("measures", "reinitialized", "pool", "batch_size", "confidence_level", "seed")
+    measures, entries, number = _checked_choices(
+        "plan_models", models, *(arguments[name] for name in names)
     )
     samples = load_samples(
         data,
@@ -347,7 +372,8 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
         seed=arguments["seed"],
     )
     numbers = _compared_row_numbers("plan_models", arguments["mask"], samples)
-    number = arguments["seed"] if arguments["reinitialized"] else None
+    labels = {name: arguments[name] for name in ("within", "whole_blocks")}
+    _compared_sample_labels("plan_models", labels, samples, numbers)
     if samples.count is None:
         raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
     sample_batch, n = first_batch(samples, arguments["batch_size"], arguments["seed"]), len(samples)
@@ -355,7 +381,7 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
     arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
     with _feature_folder(None) as folder:
         for loaded_model in _loaded_models(
-            _model_entries("plan_models", models), sample_batch, arguments["device"], number
+            "plan_models", entries, sample_batch, arguments["device"], number
         ):
             start_time = time.process_time()
             model_folder = folder / model_folder_name(loaded_model.name)
