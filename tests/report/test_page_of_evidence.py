@@ -111,6 +111,10 @@ def test_sentences_say_how_many_pairs_are_beyond_chance(square, pair, failing):
     assert spoken(failing)[0].startswith(
         "All 3 pairs are significantly above chance with CKA; furthest are "
     )
+    two = arrays("AB", related=2) | {"flat": np.ones((N, 3))}
+    for measures in (["cka"], ["cka", "procrustes"]):
+        first, *_ = spoken(made_evidence(compared(two, measures=measures)))
+        assert first.startswith("A and B, the only pair that could be tested, are significantly")
     directed = made_evidence(compared(arrays("ABC"), measures=("cka", "pwcca")))
     assert " of 6, " in spoken(directed)[2]  # each direction is a test of its measure
     flat = {"a": np.ones((N, 3)), "b": np.ones((N, 2))}
@@ -148,12 +152,18 @@ def test_the_design_is_said_in_words(subtests):
 def test_the_facts_of_the_design(square):
     facts = design_facts(square)
     assert facts["smallest possible p"] == "0.01 with permutations, < 1e-4 with exact moments"
-    assert facts["adjusted p"] == "Holm (CKA), step-down maxT (OrthProc, MutualKNN)"
+    assert facts["adjusted p"] == "Holm (CKA); step-down maxT (OrthProc, MutualKNN)"
     comparison = compared(arrays("AB"), measures=["cka"])
     halves = made_evidence(comparison, kind="halves", confidence_level=0.9, exact=("cka",))
     assert design_line(halves).endswith("90 % intervals: 20 random halves of the samples")
     runs = made_evidence(comparison, kind="groups", time_series=True)
     assert "jackknife over 20 runs in time" in design_line(runs)
+    few = {name: x[:8] for name, x in arrays("AB").items()}
+    undefined = rs.evidence(few, measures=["jaccard"], n_permutations=9, progress=False)
+    reason = "none: jaccard needs at least 11 samples; got 7"
+    assert design_facts(undefined)["95 % intervals"] == reason
+    constant = made_evidence(compared({"a": np.ones((N, 3)), "b": np.ones((N, 2))}))
+    assert design_facts(constant)["95 % intervals"].partition(":")[0] == "none"
 
 
 # ------------------------------------------------------------------------------------- result, page

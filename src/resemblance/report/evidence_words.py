@@ -4,6 +4,7 @@ the caveats."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -39,6 +40,7 @@ MAX_PAIRS_IN_NOTEBOOK = 6  # pairs that a notebook lists one by one
 MAX_REASONS_IN_NOTEBOOK = 3  # reasons for missing numbers in a notebook
 MAX_MEASURES_WITH_OWN_LINE = 8  # with more measures, only the headline appears
 MISSING_VALUE = "–"
+INTERVAL_REASON_START = re.compile(r"^no interval( by \w+)?: ")
 NAMED_DEFAULTS = ("k", "metric")  # parameters to name even if a call leaves them out
 EVIDENCE_COLUMNS = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
 BETWEEN_MODELS_SUFFIX = " between models"
@@ -303,8 +305,9 @@ def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
     """Name the method behind the intervals of a measure, for example "jackknife over samples", or
     the reason why no pair has an interval."""
     kind, values, failures = evidence.parts[info.spec]
-    if failures and np.isnan(values).all():
-        return f"none: {failures[0].reason.removeprefix('no interval: ')}"
+    if np.isnan(values).all():
+        reasons = Counter(failure.reason for failure in failures).most_common(1)
+        return ": ".join(["none", *(INTERVAL_REASON_START.sub("", why) for why, _ in reasons)])
     if kind == "left_out":
         return "jackknife over samples"
     unit = "samples" if evidence.design.whole_blocks is None else "blocks"
@@ -325,7 +328,7 @@ def _merge_notes_of_measures(
             names.setdefault(text, []).append(unique_measure_title(evidence.comparison, info))
     if len(names) <= 1:
         return "".join(names) or MISSING_VALUE
-    return ", ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
+    return "; ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
 
 
 # ------------------------------------------------------------------------------------------ results
@@ -341,7 +344,7 @@ def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) 
     tested_results = [r for r in results_between_models(evidence, results) if r.tested]
     if not tested_results:
         return ("No pair could be tested.",)
-    names = {frozenset((pair.x, pair.y)) for r in tested_results for pair in r.pairs}
+    names = {frozenset((pair.x, pair.y)) for r in tested_results for pair in r.tested}
     if len(names) == 1 and len(tested_results) > 1:
         headline = _describe_only_pair(evidence, tested_results)
     elif len(tested_results) == 1:
@@ -371,7 +374,8 @@ def _describe_only_measure(evidence: Evidence, result: MeasureResult) -> str:
         verb = "are not significantly above chance"
         if best.is_beyond:
             verb = "are significantly above chance"
-        return f"{best.x} and {best.y} {verb} with {label}: {_score_with_adjusted_p(best, pairs)}."
+        pair = _only_tested_pair_words(best, [result])
+        return f"{pair} {verb} with {label}: {_score_with_adjusted_p(best, pairs)}."
     furthest = f"furthest are {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
     share = _count_of_pairs_phrase(result.beyond, len(pairs), result.where)
     return f"{share} significantly above chance with {label}; {furthest}."
@@ -407,11 +411,21 @@ def _count_of_pairs_phrase(n_beyond: int, n_pairs: int, scope: str) -> str:
 
 def _describe_only_pair(evidence: Evidence, results: Sequence[MeasureResult]) -> str:
     """Return the number of measures for which the only pair is significantly above chance."""
-    pair, n_beyond = results[0].pairs[0], sum(r.beyond > 0 for r in results)
+    pair, n_beyond = (
+        _only_tested_pair_words(results[0].tested[0], results),
+        sum(r.beyond > 0 for r in results),
+    )
     all_measures = "both" if len(results) == 2 else f"all {len(results)}"
     count = all_measures if n_beyond == len(results) else f"{n_beyond or 'none'} of {len(results)}"
     condition = "" if len(results) == len(evidence.measures) else " that could be tested"
-    return f"{pair.x} and {pair.y} are significantly above chance with {count} measures{condition}."
+    return f"{pair} are significantly above chance with {count} measures{condition}."
+
+
+def _only_tested_pair_words(pair: PairResult, results: Sequence[MeasureResult]) -> str:
+    """Return the names of the only tested pair, with a clause if ``results`` have other pairs."""
+    names = {frozenset((other.x, other.y)) for r in results for other in r.pairs}
+    clause = ", the only pair that could be tested," if len(names) > 1 else ""
+    return f"{pair.x} and {pair.y}{clause}"
 
 
 def _describe_several_measures(evidence: Evidence, results: Sequence[MeasureResult]) -> str:
