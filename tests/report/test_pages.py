@@ -16,6 +16,7 @@ from factories.figures import CHART, FIGURES, LINES
 import resemblance as rs
 from resemblance.report import write_page
 from resemblance.report.chapters import has_values
+from resemblance.report.page import format_setting
 from resemblance.sections.claims import NOT_REPRODUCED, Claim
 from resemblance.sections.figures import Bar, Bars
 from resemblance.sections.result import Result
@@ -132,6 +133,11 @@ def test_names_alone_and_signs_are_values():
     rows = (("CKA", None),)
     assert not has_values(Table("t", "T", ("name", "a"), rows))
     assert has_values(Table("t", "T", ("name", "a"), rows, signs=(Sign(0, 1, "†", "too few"),)))
+
+
+def test_settings_without_a_value_are_left_out():
+    settings = {"x": {"file": None}, "models": [None, "a", {"b": None}], "seed": 0}
+    assert format_setting(settings) == "models a, seed 0"
 
 
 def test_a_legend_has_several_entries(tmp_path):

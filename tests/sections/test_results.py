@@ -232,6 +232,14 @@ def test_ticks_are_round():
     assert svg.round_ticks(1e-6, 3e-6) == pytest.approx([1e-6, 1.5e-6, 2e-6, 2.5e-6, 3e-6], abs=0)
     assert svg.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
     assert svg.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
+    axis = svg.AxisScale(0.5, 0.5015, 0, 600)
+    numbers = svg.axis_numbers(axis, svg.round_ticks(0.5, 0.5015, 3), 0)
+    assert [re.sub("<[^>]*>", "", number) for number in numbers] == [
+        "0.5",
+        "0.5005",
+        "0.501",
+        "0.5015",
+    ]
 
 
 def test_points_without_a_value_are_not_drawn():

@@ -323,8 +323,8 @@ def format_setting(value: Any) -> str:
     """Return a setting as text for a person: names with their values for a mapping, without None;
     other collections with commas."""
     if isinstance(value, Mapping):
-        parts = ((name, part) for name, part in value.items() if part is not None)
-        return ", ".join(f"{name} {format_setting(part)}" for name, part in parts)
+        texts = {name: format_setting(part) for name, part in value.items()}
+        return ", ".join(f"{name} {text}" for name, text in texts.items() if text)
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return ", ".join(map(format_setting, value))
-    return str(value)
+        return ", ".join(filter(None, map(format_setting, value)))
+    return "" if value is None else str(value)

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ LABEL_DISTANCES = (0.75, 1.8, 3.0, 4.2, 5.4)  # between a point and the label, i
 # Degrees, in the order in which label positions are tried
 LABEL_ANGLES = (0, 180, 45, -45, 135, -135, 90, -90)
 MARKER_RADIUS, LABEL_GAP = 4.0, 3.0  # radius of a point, and gap between labels in a row
+MAX_TICK_FIGURES = 9  # significant digits of a number along an axis
 MAX_POINTS_WITH_LEADERS = 60  # with more points, no label has a leader line
 AXIS_OVERSHOOT = 0.02  # fraction of an axis by which an outlier is drawn beyond the end
 
@@ -336,13 +338,25 @@ def axis_numbers(
 ) -> list[str]:
     """Return the numbers ``ticks`` below a horizontal axis as SVG texts at height ``y``, without
     numbers that would touch the previous number."""
-    parts, end = [], -math.inf
+    parts, end, ticks = [], -math.inf, list(ticks)
+    figures = _tick_figures(ticks)
     for tick in ticks:
-        place, half = axis(tick), LABEL_CHARACTER_WIDTH * len(format_number(tick)) / 2
+        number = format_number(tick, figures)
+        place, half = axis(tick), LABEL_CHARACTER_WIDTH * len(number) / 2
         if place - half > end + 5:
-            parts.append(svg_text(format_number(tick), round(place, 1), y, **style("mid")))
+            parts.append(svg_text(number, round(place, 1), y, **style("mid")))
             end = place + half
     return parts
+
+
+def _tick_figures(ticks: Sequence[float]) -> int:
+    """Return the number of significant digits, at least 3, that shows every tick to a tenth of the
+    smallest step."""
+    step = min((abs(b - a) for a, b in pairwise(ticks)), default=math.inf)
+    for figures in range(3, MAX_TICK_FIGURES):
+        if all(abs(float(f"{tick:.{figures}g}") - tick) <= step / 10 for tick in ticks):
+            return figures
+    return MAX_TICK_FIGURES
 
 
 def vertical_grid(
