@@ -30,8 +30,8 @@ from .maps import heat_map_svg
 from .rows import bar_rows_svg, box_rows_svg, strip_rows_svg
 from .svg import EMPTY_FIGURE_HTML, figure_note
 
-# Up to 10 lines are all visible at first; of more lines, the first 8
 REFERENCE_NAMES = ("chance", "noise ceiling")  # dashed lines that are levels, not results
+# Up to 10 lines are all visible at first; of more lines, the first 8
 MAX_LINES_ALL_VISIBLE, INITIALLY_VISIBLE_LINES = 10, 8
 
 

@@ -360,7 +360,9 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
         yield f"Shown without a verdict: {join_words(shown_scores)}."
     yield from _missing_answers_lines(by_verdict.get("no score", ()))
     if best := [v for v in measure.verdicts if v.may_be_best]:
-        yield f"Not shown to be behind the best measure at telling {_words_of(best)}."
+        yield (
+            f"May be the best measure, as far as these seeds tell, at telling {_words_of(best)}."
+        )
     for v in measure.verdicts:
         if v.score is None or v.size_alone is None or v.difference is None:
             continue
