@@ -77,8 +77,16 @@ def _drift_counts(report: DriftReport) -> dict[str, str]:
         counts[words] = format_percent(lost)
     if report.unexplained is not None:
         words = "of the variance is not explained by the map"
+        if _lost_dimensions(report):
+            words += " of the dimensions that are left"
         counts[words] = format_percent(min(report.unexplained, 1))
     return counts
+
+
+def _lost_dimensions(report: DriftReport) -> bool:
+    """Return whether a loss of dimensions is named: the chosen map is then fitted to the part of
+    the reference that is left."""
+    return any(finding.kind == "collapse" and finding.named for finding in report.findings)
 
 
 def _drift_sizes(report: DriftReport) -> dict[str, str]:
@@ -266,6 +274,8 @@ def _version_maps_section(report: DriftReport) -> list[Section]:
         "kind of map; from the factor of scale on, for samples the map was not fitted to, so it "
         "can also rise."
     )
+    if _lost_dimensions(report):
+        description += " The maps of the figure start from all dimensions of the reference."
     if len(report.unexplained_by_map) < 5:
         description += (
             " There are as many directions as samples: the rotation was fitted to all of them, and "
