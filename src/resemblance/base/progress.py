@@ -103,8 +103,8 @@ _partial_counter: ContextVar[Callable[[float], None] | None] = ContextVar("parti
 
 
 def partial_work_counter(count: Callable[[float], None]) -> AbstractContextManager[None]:
-    """Return a context manager: inside the ``with`` block, ``count`` is called with the number of
-    steps, a fraction too, that :func:`count_partial_work` reports."""
+    """Return a context manager that yields None: inside the ``with`` block, ``count`` is called
+    with the number of steps, a fraction too, that :func:`count_partial_work` reports."""
     return context_value(_partial_counter, count)
 
 

@@ -69,10 +69,12 @@ def compare_cases(
     """Compare all parts of all tasks in one run, so that no task waits for the previous task;
     return the comparisons by the key of the part.
 
-    ``folder``: where position rows of feature maps are stored. ``stored_only``: compute nothing; a
-    comparison that ``save`` lacks has no value. The remaining parameters are the parameters of
-    :func:`resemblance.compare`. ``progress`` is called with ("comparing", done, total), and long
-    work is announced with an estimate on standard error.
+    ``cases``: the tasks. ``measures``: for tasks that name no measures of their own, without the
+    measures that a task leaves out. ``save``: the file of stored comparisons, or None.
+    ``executor``: None for this process. ``memory``: in bytes, or "half" of the free memory.
+    ``progress`` is called with ("comparing", done, total), and long work is announced with an
+    estimate on standard error. ``folder``: where position rows of feature maps are stored.
+    ``stored_only``: compute nothing; a comparison that ``save`` lacks has no value.
     """
     measures_by_part = dict[tuple[object, ...], list[Measure]]()
     for case in cases:

@@ -189,9 +189,13 @@ def carry_out(
 ) -> Result:
     """Run a suite in a folder, or continue an earlier run there, and return the result.
 
-    The run prepares the inputs, compares, scores, judges claims and writes the result. The
-    parameters are the parameters of :func:`resemblance.bench.run`; ``options`` are the options that
-    only this suite has.
+    The run prepares the inputs, compares, scores, judges claims and writes the result. ``folder``:
+    None for a temporary folder. ``measures``: by default the measures of the suite, or with a pack
+    the measures for packs. ``size``: by default the usual size of the suite. ``only``: names of
+    experiments, by default all. ``pack``: the features to use instead of trained models.
+    ``with_intervals``: whether to resample. ``claims``: by section, a judge of its claims.
+    ``jobs``: the number of processes, or an executor. ``memory``: in bytes, or "half" of the free
+    memory. ``options`` are the options that only this suite has.
 
     Raises ``ValueError`` for an unknown size, experiment, measure or section of claims, and if the
     folder holds a study of something else; ``TypeError`` for an unknown option.

@@ -112,7 +112,7 @@ class LayerVersions(NamedTuple):
 
 def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
     """Return the arrays of two files, or the common layers of two folders or files with several
-    arrays. Raises ``ValueError`` without common layers."""
+    arrays, by name: pairs (reference, current). Raises ``ValueError`` without common layers."""
     from ..base.formatting import list_names
     from ..models.files import read_files
 

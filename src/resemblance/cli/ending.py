@@ -186,8 +186,8 @@ def unwritten_files(context: typer.Context) -> Mapping[Path, Exception]:
 
 
 def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
-    """Print the written files on standard error unless quiet, and open ``page``, if any, in the
-    browser."""
+    """Print the names of the written files, ``paths`` without None, on standard error unless
+    ``quiet``, and open ``page``, if any, in the browser."""
     if not quiet and (names := [str(path) for path in paths if path]):
         print(escape_control_characters(f"wrote {', '.join(names)}"), file=sys.stderr)
     if page is not None:
@@ -338,7 +338,8 @@ class ProgressLog:
         self._started: dict[str, tuple[float, int]] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Print a line if another tenth is done."""
+        """Print a line on standard error if another tenth of ``stage`` is done. ``done``,
+        ``total``: numbers of steps."""
         start_time, start_count = self._started.setdefault(stage, (time.monotonic(), done))
         tenth = 10 * done // max(total, 1)
         if (stage, tenth) == self._last:

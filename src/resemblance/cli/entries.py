@@ -73,9 +73,10 @@ def parse_resi_options(
     permute: str | None = None,
     failures: str | None = None,
 ) -> dict[str, object]:
-    """Check the options of the ReSi benchmark, and return them as keyword arguments of ``run``; an
-    option that was not given is None. The key "plan" holds ``format`` if a plan is requested,
-    otherwise None."""
+    """Check the options of the ReSi benchmark, None if not given, and return the options as keyword
+    arguments of :func:`resemblance.bench.run`, with plural names ("datasets"). The key "plan" holds
+    ``format`` if a plan is requested, otherwise None. Raises ``ValueError`` for an unknown choice,
+    and for ``format`` without a plan."""
     words = locals().copy()
     for name, choices in CHOICES_BY_OPTION.items():
         if words[name] is not None:

@@ -98,7 +98,8 @@ def add_user_measures(
 
 
 def split_commas(texts: Iterable[str] | None) -> list[str]:
-    """Return the words in all values of a repeatable option, split at commas; [] for None."""
+    """Return the words in all values ``texts`` of a repeatable option, split at commas; [] for
+    None."""
     words = (word.strip() for text in texts or () for word in text.split(","))
     return [word for word in words if word]
 
@@ -354,8 +355,9 @@ def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
 
 
 def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> dict[str, Any]:
-    """Return the representations in files, by name; error messages name the options of the command.
-    ``pool``: "" for no pooling."""
+    """Return the representations in ``inputs``, files and folders, by name; error messages name the
+    options of the command. ``pool``: "" for no pooling. ``choice``: the columns with the vectors
+    and the ids."""
     from ..models.files import read_files
 
     with reworded_errors(error_with_option_names):
@@ -365,7 +367,9 @@ def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> 
 def read_rows_and_columns(
     inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
 ) -> list[Any]:
-    """Return [rows], or with ``against`` [rows, columns], each a mapping of representations.
+    """Return [rows], or with ``against`` [rows, columns], each a mapping of representations by
+    name. ``inputs``, ``against``: files and folders. ``pool``: "" for no pooling. ``choice``: the
+    columns with the vectors and the ids.
 
     If layers of two folders have equal names, the names begin with the folder. Raises
     ``ValueError`` for a single representation without ``against``.

@@ -163,8 +163,8 @@ def _models_error_with_options(text: str) -> str:
 
 
 def _read_labels(text: str | None, option: str) -> Any:
-    """Return the labels in a file; the word for the labels that come with the data, and None,
-    unchanged."""
+    """Return the labels in the file ``text``; unchanged, the word for the labels that come with the
+    data, and None. ``option``: the name in errors."""
     if text is None or text == CLASS_LABELS_OF_DATA:
         return text
     return read_label_file(Path(text), option)

@@ -88,8 +88,9 @@ def option_parameter(
 ) -> Parameter:
     """Return an option of a command, for the signature that Typer reads.
 
-    ``spellings``: such as "--output" and "-o"; by default the name. ``settings``: for
-    ``typer.Option``.
+    ``kind``: the type of the value. ``help``: the sentence in the help. ``spellings``: such as
+    "--output" and "-o"; by default the name. ``default``: the value if the option is not given.
+    ``settings``: for ``typer.Option``.
     """
     return keyword_parameter(
         name, Annotated[kind, typer.Option(*spellings, help=help, **settings)], default
@@ -360,7 +361,8 @@ def _warn_no_page_of_plan(html: Path | None) -> tuple[None, bool]:
 
 
 def _exit_code(content: Any, kind: str, quiet: bool) -> int:
-    """Return the exit code of a command, and print the remaining messages about its answer."""
+    """Return the exit code of a command with the result ``content``, and print the remaining
+    messages about the result. ``kind``: the format of the output."""
     from ..comparison.comparison import Comparison
     from ..inference.result import Evidence
     from ..report.output import Output

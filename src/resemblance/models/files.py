@@ -119,8 +119,8 @@ def read_files(
 
 
 def read_recordings(paths: Iterable[str | Path]) -> dict[str, np.ndarray]:
-    """Return the arrays with three axes in files and folders, by name: the file name without
-    suffix, or a longer path where names are equal.
+    """Return the arrays with three axes in files and folders, by name: the short names of the
+    arrays, or longer names where two are equal.
 
     Raises ``ValueError``, naming the file, for tables and for arrays with another number of axes.
     """

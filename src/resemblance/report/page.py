@@ -131,7 +131,7 @@ def page_result(
     is no result.
 
     For a comparison: ``evidence`` on the same representations, or None; ``measure`` leads the page,
-    by default the first measure; ``stretch``: let the colours span the values.
+    None for the usual choice; ``stretch``: let the colours span the values.
     """
     if isinstance(result, Comparison):
         return result_from_comparison(result, evidence=evidence, measure=measure, stretch=stretch)

@@ -114,8 +114,9 @@ def discordance(
     the least-squares line (``"linear"``) or of a robust local line through the nearest ``share`` of
     the perturbations (``"loess"``, Cleveland 1979), the difference of the ranks (``"rank"``), or
     the difference of the z-scores (``"difference"``, the ranking in the author's script).
-    ``results`` is the same as in :func:`magnitude_matched`. The result is (n_perturbations,), NaN
-    for perturbations without both values; z divides by the standard deviation with ddof 0.
+    ``results`` is the result of :func:`perturbations`, or any table with the columns ``coherence``
+    and ``magnitude``. The result is (n_perturbations,), NaN for perturbations without both values;
+    z divides by the standard deviation with ddof 0.
 
     Raises ``ValueError`` for fewer than 10 perturbations and ``UndefinedError`` if magnitudes or
     coherences do not vary or if all discordances are equal.

@@ -162,8 +162,8 @@ def taus_over_k(
     run: Measured, measure: str, experiment: str, positions: Collection[float] | None = None
 ) -> dict[int, float]:
     """Return Kendall's tau of a measure, given by its specification, by number of neighbours; NaN
-    if an order lacks a value, {} for a measure without neighbours. ``positions``: the positions to
-    rank, by default all, as in :func:`tau`."""
+    if an order lacks a value, {} for a measure without neighbours. ``experiment``: "rings" or
+    "clusters". ``positions``: the numbers of rings or clusters that count, by default all."""
     return {
         k: tau(run, spec, experiment, positions)
         for k, spec in sorted(run.sweeps.get(measure, {}).items())

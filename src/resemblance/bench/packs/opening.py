@@ -134,8 +134,9 @@ def open_pack(
 def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
     """Return the folder or archive of a pack; None for a pack that must be fetched.
 
-    ``name``: see :func:`open_pack`. ``cache``: see :func:`cache_folder`. Raises ``ValueError`` if
-    ``name`` is neither the name of a pack nor a path, and if several packs in the cache have the
+    ``name``: "resi-compact@1", "resi-compact" for the newest known version, or a path. ``cache``:
+    the folder of downloads, by default the folder given by the environment. Raises ``ValueError``
+    if ``name`` is neither the name of a pack nor a path, and if several packs in the cache have the
     same name.
     """
     if isinstance(name, str) and PACK_IDENTITY_PATTERN.fullmatch(name):

@@ -165,11 +165,12 @@ def assess(
     """Evaluate measures with the six tests of the ReSi benchmark; return all scores and
     comparisons.
 
-    The parameters are the parameters of :func:`resemblance.bench.resi.evaluate`, and three more.
-    ``planned``: which models take part in which tests; by default every model takes part in all
-    possible tests. ``reliabilities``: known reliabilities of the expected differences, by task
-    name; by default computed from the outputs of the models. ``stored_only``: compute nothing that
-    ``save`` lacks.
+    ``measures``: by default the measures of the protocol. ``planned``: which models take part in
+    which tests; by default every model takes part in all possible tests. ``reliabilities``: known
+    reliabilities of the expected differences, by task name; by default computed from the outputs of
+    the models. ``save``: the file of stored comparisons, or None. ``memory``: in bytes, or "half"
+    of the free memory. ``progress``: called with (stage, done, total). ``stored_only``: compute
+    nothing that ``save`` lacks. ``options``: the fields of ``ScoringOptions``.
     """
     scoring_options = ScoringOptions(**options)
     models = tuple(model_features)

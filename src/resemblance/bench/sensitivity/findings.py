@@ -311,7 +311,8 @@ def findings_in_family(
 def count_bootstrap_units(n: int, design: Mapping[str, Any]) -> int:
     """Return the number of bootstrap units; for a crossed design, the smaller of the two numbers.
 
-    ``n``: the number of models, the units without a design. ``design``: see ``FamilySets.drawn``.
+    ``n``: the number of models, the units without a design. ``design``: {} or a single entry:
+    "blocks" or "nested" with a label per model, or "crossed" with two such labels.
     """
     kinds = design.get("crossed") or [
         design[name] for name in ("blocks", "nested") if name in design
@@ -322,11 +323,12 @@ def count_bootstrap_units(n: int, design: Mapping[str, Any]) -> int:
 def _observed_correlations(
     d: np.ndarray, f: np.ndarray, rows: tuple[int, ...], ranks: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Return the observed values of a measure in a task, (kinds, qualities), and the number of
-    known distances from the best representation.
+    """Return two values: the observed values of a measure in a task, (kinds, qualities), and the
+    number of known distances from the best representation.
 
     ``d``: distances (references, n). ``f``: the functionality (n,). ``rows``: the positions of the
-    references. ``ranks``: the expected ranks of every row, as from :func:`unit_ranks`.
+    references. ``ranks``: the expected ranks of every row, (references, n), centred and scaled to
+    unit length.
     """
     best_agreement = agreement(d, f, rows=rows)
     distinct_agreement = agreement(d, f, rows=rows, self_pair=False)

@@ -153,9 +153,11 @@ def permutation_test(
     ``exchanged`` from :func:`exchanges` keeps shared factors together. Then p <= a with probability
     at most a, whatever the dependence between pairs.
 
-    ``differences``, ``functionality``, ``rows``, ``self_pair``: as for :func:`agreement`. NaN for a
-    measure with missing values, or without a correlation. Raises ``ValueError`` for shapes that do
-    not fit.
+    ``differences``: by measure, distances (m, n) of m possible references from all n
+    representations. ``functionality``: numbers (n,), such as accuracies. ``exchanged``: (draws, n).
+    ``rows``: the positions of the references, by default all. ``self_pair``: whether the pair of
+    the reference with itself counts. NaN for a measure with missing values, or without a
+    correlation. Raises ``ValueError`` for shapes that do not fit.
     """
     exchanged = _as_integers("permutation_test: exchanges", exchanged)
     if not np.array_equal(

@@ -61,7 +61,7 @@ def fit(recipe: Recipe, start: WeightsByName | None = None) -> WeightsByName:
 
 def extract(recipe: Recipe, state: WeightsByName) -> ModelOutputs:
     """Return the outputs of a trained model and of the model's layers for the test inputs.
-    ``state``: the weights by name, as from :func:`fit`.
+    ``state``: the weights, arrays by name.
 
     All models of a setting have the same test inputs in the same order, and so do all fine-tuned
     models; the test inputs of a pretrained model belong to the pretraining classes. See ``run`` of
@@ -71,7 +71,7 @@ def extract(recipe: Recipe, state: WeightsByName) -> ModelOutputs:
     a shift, and ``"shift"`` the mean over all shifts. For the shifted inputs, a fine-tuned model
     also stores which inputs are classified correctly.
 
-    Raises ``ValueError`` as :func:`fit` does.
+    Raises ``ValueError`` for an invalid recipe, and for weights of another network.
     """
     domain = domain_module(recipe.domain)
     domain.check(recipe)

@@ -154,7 +154,7 @@ def extract(
     recipe: Recipe, state: Mapping[str, np.ndarray], resources: TrainingEnvironment
 ) -> ModelOutputs:
     """Return the outputs of a trained network and of the network's layers for the compared test
-    nodes. ``state``: the weights by name, as from :func:`fit`.
+    nodes. ``state``: the weights, arrays by name.
 
     Layers have the pooling "node" and shape (n, hidden). ``conv1``, ``conv2``, ... are the outputs
     of all convolutions except the last, before batch normalisation, activation and dropout;
@@ -163,7 +163,7 @@ def extract(
     node shows a wrong class, the same class for all models. No links are dropped. The accuracy
     ``"test"`` compares the outputs for the compared nodes with the true classes.
 
-    Raises ``ValueError`` as :func:`fit` does.
+    Raises ``ValueError`` for another setting, missing data, and weights of another network.
     """
     data, device = _read_graph_data(recipe, resources), training_device(resources)
     draws = ("anchors", *(["redrawn"] if recipe.options.get("anchors") == "redrawn" else []))

@@ -68,7 +68,7 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
 
 def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
     """Return the outputs of a fine-tuned model and of the model's layers for the validation
-    examples. ``state``: the weights by name, as from :func:`fit`.
+    examples. ``state``: the weights, arrays by name; without frozen layers.
 
     For models with shortcuts, every example has a shortcut; see :func:`.data.validation_examples`.
     Layers and poolings: see :func:`.hidden_states`; "cls" and "mean" for BERT and ALBERT, "last"

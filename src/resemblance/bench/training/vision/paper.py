@@ -160,7 +160,7 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
 
 def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
     """Return the outputs of a trained model and of the model's layers for the test images, in
-    float32. ``state``: the weights by name, as from :func:`fit`.
+    float32. ``state``: the weights, arrays by name.
 
     For normal models, the layers are the last ``options["compared"]`` layers recorded by the hooks
     of the authors' code (:func:`.run_image_network`). For all other models, only the last layer is
@@ -175,7 +175,7 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
     images; ``"leaked"`` for shortcut models, with dots of strength 1; ``"augmented"`` for normal
     and augmentation models, with noise of strength 1.
 
-    Raises ``ValueError`` as :func:`fit` does, and for weights of another network.
+    Raises ``ValueError`` for missing or other data, and for weights of another network.
     """
     task, config, side = _prepare_images(recipe, resources)
     device = training_device(resources)
