@@ -281,13 +281,12 @@ def pwcca(
 def uninformative_weighted_spans(
     x: Representation, y: Representation, weights: str, directions: str
 ) -> str:
-    """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
-    gives no weights.
+    """Fixed when one side has n - 1 independent columns; with ``directions="all"`` the side that
+    gives no weights must have so many, and with ``weights="symmetric"`` both sides.
 
     In these cases the value of the pair is fixed, or near the value of equal data (from 0.8 (n - 1)
-    columns on), whatever the data. The function then returns a warning as text, otherwise "". With
-    ``directions="all"``, the side is y for ``weights="first"`` and x for "second"; for "symmetric"
-    both sides must have so many columns.
+    columns on), whatever the data. The function then returns a warning as text, otherwise "". The
+    side without weights is y for ``weights="first"`` and x for "second".
     """
     if directions != "all":
         return uninformative_spans(x, y)

@@ -121,8 +121,8 @@ def rsa(
 def uninformative_dissimilarities(
     x: Representation, y: Representation, rdm: str, compare: str, covariance: SampleCovariance
 ) -> str:
-    """Near an extreme with ``compare="cosine"`` when the dissimilarities vary little, for any
-    number of samples.
+    """Near an extreme with ``compare="cosine"`` or "whitened_cosine" when the dissimilarities vary
+    little, for any number of samples.
 
     In this case the value of the pair is near the value of equal data, whatever the data. The
     function then returns a warning as text, otherwise "", and always "" for a comparison other than
