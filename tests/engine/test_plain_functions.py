@@ -238,12 +238,12 @@ def test_a_check_tells_what_to_declare():
     declared = eval(line.removeprefix("@"), {"rs": rs, "np": np})(
         lambda x, y: row_cosine(np.asarray(x.array), np.asarray(y.array))
     )
-    assert (declared.range, declared.symmetric) == ((-1, 1), True)
+    assert (declared.range, declared.symmetric) == ((-np.inf, np.inf), True)
     assert declared.invariant_to == {"isotropic_scaling"}
     assert not by_name["hostile: zeros"].holds  # 0 / 0
     distance = rs.check_measure(disparity)[0].detail
     assert "invariant_to={'orthogonal', 'isotropic_scaling', 'translation'}" in distance
-    assert "larger_is_more_similar=False, range=(0, 1)" in distance
+    assert "larger_is_more_similar=False, range=(0, np.inf)" in distance
     assert not [o for o in rs.check_measure(rs.cka) if o.claimed == "unknown"]
 
 
