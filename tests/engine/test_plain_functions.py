@@ -50,6 +50,18 @@ def size_ratio(X: np.ndarray, Y: np.ndarray):
     return np.linalg.norm(X - Y) / np.linalg.norm(Y)
 
 
+class Distance:
+    """A callable object, and an object with a method, without annotations."""
+
+    __name__ = "Distance"
+
+    def __call__(self, X, Y, *, power: int = 1):
+        return float(np.abs(X - Y).sum()) ** power
+
+    def method(self, X, Y, *, power: int = 1):
+        return self(X, Y, power=power)
+
+
 @pytest.fixture(scope="module")
 def pair() -> tuple[np.ndarray, np.ndarray]:
     x, noise = np.random.default_rng(0).standard_normal((2, 40, 6))
@@ -69,6 +81,19 @@ def test_values_are_those_of_the_function(pair):
     assert rs.compare(x, y, measures=squared, progress=False)["disparity[power=2]"].shape == (1, 1)
     with pytest.raises(ValueError, match="disparity: power must be of type int"):
         squared.with_parameters(power="2")
+
+
+def test_objects_built_in_functions_and_two_settings_of_one_function_are_measures(pair):
+    x, y = pair
+    assert rs.compare(x, y, measures=np.vdot, progress=False)["vdot"][0, 0] == np.vdot(x, y)
+    one, other = Distance(), Distance()
+    for function in (disparity, one, one.method):
+        name, squared = function.__name__, rs.get_measure(function).with_parameters(power=2)
+        for compute in (rs.compare, rs.evidence):
+            result = compute(x, y, measures=[function, squared], progress=False)
+            assert [m.spec for m in result.measures] == [name, f"{name}[power=2]"]
+    with pytest.raises(ValueError, match="a name that is taken"):
+        rs.compare(x, y, measures=[one.method, other.method], progress=False)
 
 
 def test_nothing_is_claimed_but_the_direction_of_random_data(pair):
@@ -180,6 +205,8 @@ def test_functions_that_are_no_measures_are_refused_with_a_remedy(pair):
     def needs_labels(X, Y, labels):
         return 0.5
 
+    no_hash = type("NoHash", (Distance,), {"__hash__": None})()
+
     for functions, message in [
         ([cka], "has a measure called 'cka', a name that is taken; rename the function"),
         ([row_cosine, pickle.loads(pickle.dumps(rs.cka)).with_parameters], "cannot be a measure"),
@@ -190,6 +217,7 @@ def test_functions_that_are_no_measures_are_refused_with_a_remedy(pair):
         ([lambda X, Y: np.nan], "<lambda> returns NaN or infinity for random arrays"),
         ([lambda X, Y: X @ Y], "<lambda> raises ValueError: matmul.* correct <lambda>"),
         ([type(rs.cka)], "not a measure"),
+        ([no_hash], r"Distance is a NoHash without a hash .*@dataclass\(frozen=True\)"),
     ]:
         with pytest.raises(ValueError, match=message):
             rs.compare(x, y, measures=functions, progress=False)

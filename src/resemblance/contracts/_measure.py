@@ -459,9 +459,17 @@ def undeclared_measure(function: Callable[..., Any]) -> Measure:
     defaults. Random data decide, once for a function, whether larger values count as more similar.
     No symmetry, no range and no invariance is assumed. The measures of one function are equal.
 
-    Raises ``ValueError`` for a function that does not take two arrays, and for a function whose
-    direction the random data do not show.
+    Raises ``ValueError`` for a function that does not take two arrays, for an object without a
+    hash, and for a function whose direction the random data do not show.
     """
+    try:
+        hash(function)
+    except TypeError as error:
+        raise ValueError(
+            f"{function.__name__} is a {type(function).__name__} without a hash ({error}), and a "
+            "measure needs a hash: decorate the class with @dataclass(frozen=True), with "
+            "hashable fields, or write a function of two arrays"
+        ) from error
     parameters = _parameters_of_plain(function)
     rows: RowKind = "samples"
     claims = {
@@ -566,10 +574,8 @@ def _on_arrays(
     except Exception:  # annotations of a user's function may name what is not imported
         hints = {}
     names = {p.name for p in parameters[2:]}
-    vars(on_arrays).update(
-        __signature__=inspect.Signature(parameters),
-        __annotations__={name: hint for name, hint in hints.items() if name in names},
-    )
+    vars(on_arrays).update(__signature__=inspect.Signature(parameters))
+    on_arrays.__annotations__ = {name: hint for name, hint in hints.items() if name in names}
     return on_arrays
 
 

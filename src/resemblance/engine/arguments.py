@@ -12,6 +12,7 @@ from ..base.arrays import array_library
 from ..base.text import closest_name
 from ..catalogue import get_measure, get_measures, list_measures, preset
 from ..contracts._measure import Measure, require_measure_extra
+from ..contracts.claims import written_function
 from ..contracts.folds import Folds
 from ..data.inputs import holds_named_arrays, is_single_input, row_count_hint, transposition_hint
 from ..data.joining import align_columns
@@ -230,7 +231,7 @@ def _check_unique_measure(m: Measure, measures: Sequence[Measure]) -> None:
     ``measures`` the label of ``m``."""
     known_measures = [*list_measures(), *HELD_OUT_MEASURES.values(), *measures]
     namesake = next((other for other in known_measures if other.name == m.name), m)
-    if namesake.function is not m.function:
+    if written_function(namesake) != written_function(m):  # a method is new at each access
         raise ValueError(
             f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is "
             "taken; rename the function"
