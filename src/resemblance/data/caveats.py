@@ -509,8 +509,12 @@ def _variance_shares(x: Representation) -> VarianceShares:
 
 
 def _may_have_dominant_share(x: Representation) -> bool:
-    """Return whether a feature or a sample may have half of the variance, judged by a subsample of
-    rows and by the distances from the subsample's mean."""
+    """Return whether a feature or a sample may have half of the variance, by sums over all rows.
+
+    The sums take a few products, and no copy of the array. The result is also True where rounding
+    makes the sums uncertain: for a mean that is large beside the spread, for a dtype other than
+    float32 and float64, and for values that are not finite.
+    """
     source = _numpy_array(x)
     if source.dtype not in (np.float32, np.float64):
         return True
