@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.function_cache import cached_by_function
 from ..base.rng import generator
+from ..base.user_modules import PACKAGE
 from ..contracts._measure import Measure
 from ..contracts.claims import written_function
 from ..data.representation import MIN_LARGE_VALUES, Representation, force_large_arrays, pair_cache
@@ -77,10 +78,10 @@ def representation_cache_bytes(
     """Return the bytes of the intermediates of measures for an (n, d) representation, shared
     intermediates counted once. ``copied``: whether the array is copied into another precision or
     layout."""
-    # A cache would keep plain functions alive
-    are_declared = all(m.is_declared for m in measures)
+    # A cache would keep the functions of users alive
+    are_known = all(m.function.__module__.partition(".")[0] == PACKAGE for m in measures)
     count_bytes = _representation_cache_bytes
-    return (count_bytes if are_declared else count_bytes.__wrapped__)(measures, n, d, copied)
+    return (count_bytes if are_known else count_bytes.__wrapped__)(measures, n, d, copied)
 
 
 @lru_cache(maxsize=64)
