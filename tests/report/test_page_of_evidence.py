@@ -15,6 +15,7 @@ from factories.output import emitted
 import resemblance as rs
 from resemblance.inference.nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, format_pvalue
 from resemblance.report import write_page
+from resemblance.report.comparing.tables import failures_table
 from resemblance.report.evidence_words import (
     ALPHA,
     PairResult,
@@ -300,13 +301,28 @@ def test_two_forms_of_one_measure_are_told_apart(tmp_path):
     assert all(f">{name}</" in page for name in ("CKA", measures[1], "RSA"))
 
 
-def test_names_of_measures_tell_the_number_of_given_folds_and_no_hash():
-    x, y = np.random.default_rng(0).standard_normal((2, 30, 4))
+def test_names_of_measures_tell_the_number_of_given_folds_and_no_hash(tmp_path):
+    arrays = np.random.default_rng(0).standard_normal((5, 30, 4))
+    arrays[4] = 0  # without a value
     rows, regression = np.arange(30), rs.get_measure("linear_regression")
     folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
-    measures = [regression.with_parameters(held_out=f) for f in (folds, folds[:2], folds[1:])]
-    evidence = rs.evidence(x, y, measures=measures, progress=False)
-    for text in (str(evidence), evidence.comparison.summary()):
-        for words in ("3 given folds] ", "2 given folds] (1 of 2)", "2 given folds] (2 of 2)"):
-            assert f"linear_regression[held_out={words}" in text
-        assert "<" not in text
+    given = folds, folds[:2], folds[1:], folds[:1]
+    measures = [regression.with_parameters(held_out=f) for f in given]
+    evidence = rs.evidence(dict(zip("abcde", arrays)), measures=measures, progress=False)
+    comparison = evidence.comparison
+    names = [
+        f"linear_regression[held_out={words}"
+        for words in ("3 given folds]", "2 given folds] (1 of 2)", "2 given folds] (2 of 2)",
+                      "1 given fold]")
+    ]  # fmt: skip
+    page = write_page(evidence, tmp_path / "page.html").read_text(encoding="utf-8")
+    for text in (str(evidence), comparison.summary(), page):
+        assert all(name in text for name in names)
+        assert not re.search(r"\d values [0-9a-f]{8}", text)
+    assert [comparison.info(name).spec for name in names] == [m.spec for m in measures]
+    assert len({record["label"] for record in comparison.records()}) == len(measures)
+    table = failures_table(comparison)
+    assert table.rows
+    assert "values" not in str(table.rows)
+    with pytest.raises(ValueError, match=re.escape(", ".join(names))):
+        evidence.plot()

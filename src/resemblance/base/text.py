@@ -99,16 +99,18 @@ def plain_specification(spec: str, specs: Sequence[str] = ()) -> str:
     instead of a hash of the values.
 
     ``specs``: all specifications that the reader sees together. A number tells two measures apart
-    that differ in the hash alone.
+    that differ in the hash alone. A specification outside ``specs`` gets no number.
     """
     text = HASHED_VALUES.sub(_describe_hashed_values, spec)
     twins = [other for other in specs if HASHED_VALUES.sub(_describe_hashed_values, other) == text]
-    return text if len(twins) < 2 else f"{text} ({twins.index(spec) + 1} of {len(twins)})"
+    if len(twins) < 2 or spec not in twins:
+        return text
+    return f"{text} ({twins.index(spec) + 1} of {len(twins)})"
 
 
 def _describe_hashed_values(match: re.Match[str]) -> str:
-    noun = "folds" if match["name"] == "held_out" else "values"
-    return f"{match['name']}={match['count']} given {noun}"
+    noun = "given fold" if match["name"] == "held_out" else "given value"
+    return f"{match['name']}={count_with_noun(int(match['count']), noun)}"
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:

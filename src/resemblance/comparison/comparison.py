@@ -17,6 +17,7 @@ from ..base.extras import import_optional
 from ..base.rendering import thumbnail
 from ..base.results import MappingResult, saved_document, warn_of_suffix
 from ..base.text import (
+    HASHED_VALUES,
     diagnostic_notes,
     did_you_mean,
     plain_specification,
@@ -217,20 +218,23 @@ class Comparison(MappingResult):
         """Return the description of a measure of this comparison.
 
         The function looks up a :class:`Measure`, or an entry of ``measures``, by specification
-        only. A string may also list the parameters in another order, or be a name or a label that
-        only a single measure of the comparison has.
+        only. A string may also be the specification in a table, list the parameters in another
+        order, or be a name or a label that only a single measure of the comparison has.
         """
         name = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
         matches = [m for m in self.measures if m.spec == name]
         if not matches and isinstance(measure, str):
-            matches = [m for m in self.measures if name.lower() in _parameterless_names(m)]
+            matches = [m for m in self.measures if unique_specification(self, m) == name]
+            matches = matches or [
+                m for m in self.measures if name.lower() in _parameterless_names(m)
+            ]
             matches = matches or [
                 m
                 for m in self.measures
                 if _parse_specification(m.spec) == _parse_specification(name)
             ]
         if len(matches) != 1:
-            hint = did_you_mean(name, [m.spec for m in self.measures])
+            hint = did_you_mean(name, [unique_specification(self, m) for m in self.measures])
             problem = f"{len(matches)} measures called" if matches else "no measure"
             raise KeyError(f"{problem} {name!r} in this comparison{hint}")
         return matches[0]
@@ -356,7 +360,8 @@ class Comparison(MappingResult):
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.
 
-        The label has the parameters, as in a table: "CKA (debiased)". The value is None if the
+        The label has the parameters, as in a table: "CKA (debiased)"; no two measures have the
+        same label. The value is None if the
         measure failed. If there are diagnostics, every record has the names of all diagnostics as
         well, with None for a pair without the diagnostic.
         """
@@ -365,9 +370,10 @@ class Comparison(MappingResult):
         names = sorted({diagnostic.name for diagnostic in self.diagnostics})
         records = []
         for m in self.measures:
+            label = unique_measure_title(self, m)
             for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
                 value, reason = float(self.values[m.spec][i, j]), reasons.get((m.spec, x, y))
-                record: dict[str, Any] = {"measure": m.spec, "label": m.title, "x": x, "y": y}
+                record: dict[str, Any] = {"measure": m.spec, "label": label, "x": x, "y": y}
                 record |= {"value": None if np.isnan(value) else value, "reason": reason}
                 records.append(record | {n: diagnostics.get((m.spec, x, y, n)) for n in names})
         return records
@@ -485,6 +491,16 @@ def unique_specification(comparison: Comparison, info: MeasureInfo) -> str:
     """Return the specification of a measure for a reader, without hashes, and different for every
     measure of the comparison."""
     return plain_specification(info.spec, [m.spec for m in comparison.measures])
+
+
+def readable_reason(comparison: Comparison, reason: str) -> str:
+    """Return the reason of a failure for a reader, with the specifications of tables in place of
+    hashes."""
+    if not HASHED_VALUES.search(reason):
+        return reason
+    for info in comparison.measures:
+        reason = reason.replace(info.spec, unique_specification(comparison, info))
+    return plain_specification(reason)
 
 
 def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.formatting import format_duration, join_words
+from ..base.text import plain_specification
 from ..comparison.scores import ScoreBatch
 from ..contracts._measure import Measure, batchable_measures
 from ..data.representation import data_key
@@ -239,13 +240,16 @@ class TimeEstimate:
             return ""
         values = sum(int(share.pairs.sum()) for share in self.shares)
         specs = sorted(seconds, key=lambda spec: -seconds[spec])[:MAX_LISTED_COSTS]
+        known = [*seconds, *self.untimed]
         costs = ", ".join(
-            f"{spec} {format_duration(seconds[spec] / self.workers)}" for spec in specs
+            f"{plain_specification(spec, known)} {format_duration(seconds[spec] / self.workers)}"
+            for spec in specs
         )
         workers = f" on {self.workers} workers" if self.workers > 1 else ""
         ending = f", above all {costs}" if len(seconds) > 1 else ""
         if self.untimed:
-            ending += f"; the estimate leaves out the joint pass of {join_words(self.untimed)}"
+            names = join_words(plain_specification(spec, known) for spec in self.untimed)
+            ending += f"; the estimate leaves out the joint pass of {names}"
         return f"{values:,} pairs take about {format_duration(total)}{workers}{ending}"
 
 

@@ -14,6 +14,7 @@ from ..base.extras import import_optional
 from ..base.formatting import format_level, format_number
 from ..base.results import BaseResult
 from ..base.text import did_you_mean
+from ..comparison.comparison import unique_measure_title
 from ..contracts._measure import Measure
 from ..inference import ModelScores
 from ..inference.result import Evidence
@@ -106,7 +107,9 @@ def intervals(
         )
         for p in results
     )
-    figure = Bars("intervals", info.title, measure_axis_label(info), bars, is_dotted=True)
+    title = unique_measure_title(evidence.comparison, info)
+    axis = measure_axis_label(evidence.comparison, info)
+    figure = Bars("intervals", title, axis, bars, is_dotted=True)
     chance = [(p.chance, i) for i, p in enumerate(results) if math.isfinite(p.chance)]
     names = (
         f"value, {format_level(evidence.confidence_level)} interval",

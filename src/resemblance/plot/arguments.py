@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..comparison.comparison import Comparison, MeasureInfo
+from ..comparison.comparison import (
+    Comparison,
+    MeasureInfo,
+    unique_measure_title,
+    unique_specification,
+)
 from ..contracts._measure import Measure
 from ..inference.result import Evidence
 from ..report.comparing.stats import PageContext
@@ -76,16 +81,17 @@ def measure_to_plot(
     function, for the error."""
     if measure is not None:
         return comparison.info(measure)
-    specs = [m.spec for m in comparison.measures]
+    specs = [unique_specification(comparison, m) for m in comparison.measures]
     if len(specs) != 1:
         raise ValueError(f"plot.{function} draws one measure; name one of {', '.join(specs)}")
     return comparison.measures[0]
 
 
-def measure_axis_label(info: MeasureInfo) -> str:
-    """Return the title of a measure with the direction of similarity: "CKA (larger = more
-    similar)"."""
-    return f"{info.title} ({'larger' if info.larger_is_more_similar else 'smaller'} = more similar)"
+def measure_axis_label(comparison: Comparison, info: MeasureInfo) -> str:
+    """Return the title of a measure of a comparison with the direction of similarity: "CKA (larger
+    = more similar)"."""
+    direction = "larger" if info.larger_is_more_similar else "smaller"
+    return f"{unique_measure_title(comparison, info)} ({direction} = more similar)"
 
 
 def reordered_comparison(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:

@@ -128,11 +128,16 @@ def _layer_chart(
         lines.append(line._replace(titles=curve.partners) if is_best else line)
         dotted = mean_chance_line(context, info, [curve], line.name, is_relative=is_relative)
         lines += [dotted] if dotted else []
-    label, _, direction = measure_axis_label(info).rpartition(" (")
+    label, _, direction = measure_axis_label(context.comparison, info).rpartition(" (")
     label += f" with {shorten_name(against, 20)}" if against else ""
     axis = "relative depth" if is_relative else "layer"
     return Chart(
-        "layers", info.title, axis, f"{label} ({direction}", tuple(lines), is_labeled=is_best
+        "layers",
+        context.label(info),
+        axis,
+        f"{label} ({direction}",
+        tuple(lines),
+        is_labeled=is_best,
     )
 
 

@@ -59,7 +59,8 @@ def mds(
     plane = arrangements.plane_embedding(context.comparison, info.spec)
     n_omitted = n_all - len(plane.names)
     title = (
-        f"{escape_matplotlib_name(info.title)}: {100 * plane.share:.0f} % of the differences shown"
+        f"{escape_matplotlib_name(context.label(info))}: {100 * plane.share:.0f} % of the "
+        "differences shown"
     )
     title += f"\n({n_omitted} without some value left out)" if n_omitted else ""
     return paint_plane(plane_chart(plane, n_omitted), ax, title=title)
@@ -156,7 +157,7 @@ def tree(
     context = page_context_to_plot("tree", comparison, measure)
     info = context.leading
     branches = arrangements.linkage_tree(context.comparison, info.spec)
-    difference = difference_in_measure(info, info.title)
+    difference = difference_in_measure(info, context.label(info))
     return paint_tree(tree_figure(branches, f"difference: {difference}"), ax)
 
 

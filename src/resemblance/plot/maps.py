@@ -95,7 +95,7 @@ def heatmap(
         names += [name for name in data.rows if name not in branches.names]
         heat = _reorder_map(heat, [data.rows.index(name) for name in names])
     return paint_heat_map(
-        heat, ax, scale=measure_axis_label(info), scale_note=note, is_written=values
+        heat, ax, scale=measure_axis_label(data, info), scale_note=note, is_written=values
     )
 
 

@@ -24,7 +24,12 @@ from ..base.rendering import thumbnail
 from ..base.text import DISPLAY_ROUNDING, diagnostic_notes, html_table, snap_to_bounds
 from ..catalogue import get_measure
 from ..comparison.arrangements import is_between_models
-from ..comparison.comparison import MeasureInfo, unique_measure_title, unique_specification
+from ..comparison.comparison import (
+    MeasureInfo,
+    readable_reason,
+    unique_measure_title,
+    unique_specification,
+)
 from ..contracts.claims import CHANCE_KEY
 from ..inference.nulls import (
     EXACT_MOMENTS,
@@ -114,7 +119,8 @@ def measure_results(evidence: Evidence) -> tuple[MeasureResult, ...]:
 def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
     """Return the results of a single measure, with the cells of the whole matrix."""
     spec, is_square = info.spec, evidence.is_square
-    reasons = {(f.x, f.y): f.reason for f in evidence.comparison.failures if f.measure == spec}
+    failures = (f for f in evidence.comparison.failures if f.measure == spec)
+    reasons = {(f.x, f.y): readable_reason(evidence.comparison, f.reason) for f in failures}
     scores = (evidence[spec], evidence.low(spec), evidence.high(spec), evidence.chance(spec))
     tables = [snap_to_bounds(table, info) for table in scores]
     tables += [
@@ -472,7 +478,8 @@ def _missing_value_reasons(evidence: Evidence) -> list[str]:
         if PAIRING_INDEPENDENT_REASON not in f.reason
     )
     lines = [
-        f"{spec}: {reason}" + (f" ({number} pairs)" if number > 1 else "")
+        readable_reason(evidence.comparison, f"{spec}: {reason}")
+        + (f" ({number} pairs)" if number > 1 else "")
         for (spec, reason), number in reasons.most_common(MAX_REASONS_IN_NOTEBOOK)
     ]
     if (n_more := len(reasons) - len(lines)) > 0:

@@ -26,6 +26,7 @@ from resemblance.comparison.comparison import (
     Comparison,
     MeasureInfo,
     most_similar,
+    readable_reason,
     unique_specification,
 )
 from resemblance.inference.result import Evidence, scores_above_chance
@@ -457,9 +458,14 @@ def measure_heat_map(
     chance = format_chance_range(comparison, info, evidence)
     facts = (f"{direction} is more similar", scale_note, chance and f"chance is {chance}")
     reading = "; ".join(filter(None, facts))
-    reasons = {(f.x, f.y): f.reason for f in comparison.failures if f.measure == info.spec}
+    specification = unique_specification(comparison, info)
+    reasons = {
+        (f.x, f.y): readable_reason(comparison, f.reason)
+        for f in comparison.failures
+        if f.measure == info.spec
+    }
     return HeatMap(
-        info.spec,
+        specification,
         info.label,
         comparison.rows,
         comparison.columns,
@@ -469,7 +475,7 @@ def measure_heat_map(
         is_diverging=ends[0] < 0 < ends[1],
         is_reversed=not info.larger_is_more_similar,
         titles=map_titles(comparison.rows, comparison.columns, reasons),
-        subtitle=unique_specification(comparison, info) if info.spec != info.label else "",
+        subtitle=specification if info.spec != info.label else "",
         chance=map_entries(chance_levels(comparison, info, evidence)) if chance else (),
     )
 
@@ -534,7 +540,7 @@ def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> He
     low = min(0.0, float(numbers.min(initial=0.0)))
     high = float(numbers.max(initial=low)) if stretch and numbers.size else 1.0
     return HeatMap(
-        f"{info.spec} above chance",
+        f"{unique_specification(evidence.comparison, info)} above chance",
         info.label,
         evidence.rows,
         evidence.columns,

@@ -24,7 +24,9 @@ from resemblance.comparison.comparison import (
     MeasureInfo,
     chance_matrix,
     most_similar,
+    readable_reason,
     unique_measure_title,
+    unique_specification,
 )
 from resemblance.contracts._measure import Measure
 from resemblance.inference.result import Evidence
@@ -99,10 +101,11 @@ def measure_agreement(comparison: Comparison) -> MeasureAgreement | None:
     pairs = off_diagonal(comparison)
     if len(comparison.measures) < 2 or pairs.sum() < MIN_PAIRS_FOR_CORRELATION:
         return None
-    names = tuple(m.spec for m in comparison.measures)
     labels = tuple(m.label for m in comparison.measures)
-    values = _rank_correlations([comparison.dissimilarity(name)[pairs] for name in names])
-    return MeasureAgreement(labels if len(set(labels)) == len(labels) else names, values)
+    if len(set(labels)) < len(labels):
+        labels = tuple(unique_specification(comparison, m) for m in comparison.measures)
+    differences = [comparison.dissimilarity(m.spec)[pairs] for m in comparison.measures]
+    return MeasureAgreement(labels, _rank_correlations(differences))
 
 
 def _rank_correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
@@ -134,13 +137,20 @@ def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
-    """Return the failures by reason, the most frequent reason first."""
+    """Return the failures by reason, the most frequent reason first, in words for a reader."""
     groups = dict[str, FailureGroup]()
     for spec, x, y, reason in comparison.failures:
         group = groups.get(reason, FailureGroup(reason, (), 0, (x, y)))
         measures = group.measures if spec in group.measures else (*group.measures, spec)
         groups[reason] = group._replace(measures=measures, values=group.values + 1)
-    return tuple(sorted(groups.values(), key=lambda group: -group.values))
+    names = {m.spec: unique_specification(comparison, m) for m in comparison.measures}
+    return tuple(
+        group._replace(
+            reason=readable_reason(comparison, group.reason),
+            measures=tuple(names.get(spec, spec) for spec in group.measures),
+        )
+        for group in sorted(groups.values(), key=lambda group: -group.values)
+    )
 
 
 def chance_levels(

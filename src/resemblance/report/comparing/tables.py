@@ -14,6 +14,7 @@ from resemblance.base.text import snap_to_bounds
 from resemblance.comparison.comparison import (
     Comparison,
     MeasureInfo,
+    readable_reason,
     unique_measure_title,
     unique_specification,
 )
@@ -138,7 +139,9 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
     places = [(i, j), (j, i)] if is_two_way else [(i, j)]
     values = [f"{x}, {y}", f"{y}, {x}"][: len(places)]
     columns = (*MEASURES_TABLE_COLUMNS[:5], *values, "chance", "seconds", "why not")
-    reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
+    reasons = {
+        f.measure: readable_reason(comparison, f.reason) for f in comparison.failures if f.x != f.y
+    }
     rows = []
     for info in comparison.measures:
         matrix = snap_to_bounds(comparison.values[info.spec], info)
