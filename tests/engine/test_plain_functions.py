@@ -279,10 +279,17 @@ def test_no_cache_keeps_a_function_after_its_last_use(pair):
     def distance(X, Y, power: int = 1):
         return float(np.linalg.norm(X - Y)) ** power
 
-    reference = weakref.ref(distance)
-    rs.compare(*pair, measures=distance, progress=False)
-    rs.evidence(*pair, measures=distance, progress=False)
+    def declared_distance(x, y):
+        return float(np.linalg.norm(np.asarray(x.array) - np.asarray(y.array)))
+
+    claims = {"label": "Distance", "family": "descriptive", "citation": "", "range": (0, np.inf)}
+    declared = rs.measure(**claims, larger_is_more_similar=False)(declared_distance)
+    references = weakref.ref(distance), weakref.ref(declared_distance)
+    for m in (distance, declared):
+        rs.compare(*pair, measures=m, progress=False)
+        rs.evidence(*pair, measures=m, progress=False)
+    assert rs.check_measure(distance)
     assert rs.get_measure(distance) == rs.get_measure(distance)
-    del distance
+    del distance, declared, declared_distance, m
     gc.collect()
-    assert reference() is None
+    assert [reference() for reference in references] == [None, None]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -26,6 +25,7 @@ from .trial import (
     copy_if_array,
     format_user_error,
     is_matrix,
+    shared_by_checks,
     warnings_as_errors,
     with_matching_labels,
 )
@@ -47,7 +47,7 @@ def array_library_checks() -> dict[str, CheckFunction]:
     }
 
 
-@lru_cache(maxsize=1)
+@shared_by_checks
 def inputs_with_values(trial: CheckContext) -> list[tuple[tuple[Any, ...], float]]:
     """Return pairs (inputs, value) for generic inputs of several shapes; leave out inputs without a
     value."""

@@ -9,9 +9,9 @@ from functools import partial
 from ..catalogue import get_measure, get_statistic
 from ..contracts._measure import Measure, MeasureArgument, require_measure_extra
 from ..contracts._statistic import Statistic
-from .arrays import array_library_checks, inputs_with_values, same_on_tensors
+from .arrays import array_library_checks, same_on_tensors
 from .behavior import behavior_checks, different_widths
-from .claims import UNKNOWN_CLAIM, claim_checks, declaration, partner_outcomes
+from .claims import UNKNOWN_CLAIM, claim_checks, declaration
 from .hostile import HOSTILE_GROUPS, hostile_outcome, hostile_pairs
 from .pairing import pairing_checks
 from .repeats import repeats
@@ -24,7 +24,6 @@ from .trial import (
     Outcome,
     call_outcome,
     format_user_error,
-    generic_value,
     measure_check_context,
     statistic_check_context,
 )
@@ -135,7 +134,6 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
 def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -> Iterator[Outcome]:
     """Yield the outcome of each check, in order; stop after the first outcome if generic data give
     no number. An error in a check is a failure. ``checks``: by name."""
-    forget_values()
     for name, check in checks.items():
         try:
             ruling = check(trial)
@@ -145,12 +143,6 @@ def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -
         yield Outcome(name, *ruling)
         if name == GENERIC_DATA_CHECK and not ruling[1]:
             return
-
-
-def forget_values() -> None:
-    """Clear the cached values that several checks share."""
-    for shared_values in (generic_value, partner_outcomes, hostile_outcome, inputs_with_values):
-        shared_values.cache_clear()
 
 
 def generic_data(trial: CheckContext) -> CheckResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -26,6 +26,7 @@ from .trial import (
     Outcome,
     call_outcome,
     generic_value,
+    shared_by_checks,
 )
 
 TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
@@ -325,15 +326,15 @@ def _joint_change(trial: CheckContext) -> str:
     return ""
 
 
-@lru_cache(maxsize=1)
+@shared_by_checks
 def partner_outcomes(
     trial: CheckContext, claimed_range: tuple[float, float]
 ) -> list[tuple[int, str, CallOutcome]]:
     """Return (seed, name of the partner, outcome of the call) for X with several partners, for each
     seed: X itself first, then related, unrelated and opposite partners.
 
-    Several checks share the cached outcomes. ``claimed_range``, (low, high), is part of the key of
-    the cache: the range decides which outcomes are faults.
+    Several checks share the outcomes. ``claimed_range``, (low, high), tells shared outcomes apart:
+    the range decides which outcomes are faults.
     """
     return [
         (seed, name, call_outcome(trial.entry, x.copy(), partner.copy()))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.rng import generator
-from .trial import CallOutcome, CheckContext, call_outcome
+from .trial import CallOutcome, CheckContext, call_outcome, shared_by_checks
 
 HOSTILE_SAMPLES, HOSTILE_FEATURES = 40, 6
 # Largest value that measures accept.
@@ -74,10 +74,10 @@ def correlated_arrays() -> BaseArrays:
     return BaseArrays(x, y, mix)
 
 
-@lru_cache(maxsize=len(HOSTILE_GROUPS) * 8)
+@shared_by_checks
 def hostile_outcome(trial: CheckContext, case: str) -> CallOutcome:
     """Return the outcome of calling the measure of ``trial`` with a hostile pair, with few starts
-    of a search. ``case``: a key of :func:`hostile_pairs`. Several checks share the cached
+    of a search. ``case``: a key of :func:`hostile_pairs`. Several checks share the
     outcome."""
     entry = trial.with_few_starts().entry
     return call_outcome(entry, *(trial.suited(a.copy()) for a in hostile_pairs()[case]))

@@ -9,9 +9,9 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from .data import (
     with_repeats,
 )
 
+P = ParamSpec("P")
+T = TypeVar("T")
 CHECK_SAMPLES = 60
 CHECK_NEIGHBORS = 10  # number of neighbours that small data allow
 MAX_CHECK_SAMPLES = 100  # above the number of samples of any check
@@ -63,9 +65,11 @@ class CheckContext(NamedTuple):
     ``samples``, ``features``: numbers of rows and columns of the data. ``rounding``: the allowed
     rounding error, relative to the value or to 1. ``takes_probabilities``: whether the function
     accepts only rows of probabilities. ``seeds``: seeds of the data that test claims. ``classes``:
-    number of classes of the labels that a statistic needs.
+    number of classes of the labels that a statistic needs. ``shared``: the values that several
+    checks share, by check; contexts made from this context have the same dictionary.
     """
 
+    shared: dict[Any, Any]
     entry: Any  # a measure or a statistic
     samples: int = CHECK_SAMPLES
     rounding: float = DEFAULT_VALUE_ROUNDING
@@ -165,9 +169,26 @@ class CheckContext(NamedTuple):
         return abs(a - b) <= self.rounding * max(1.0, abs(b))
 
 
-@lru_cache(maxsize=8)
+def shared_by_checks(
+    compute: Callable[Concatenate[CheckContext, P], T],
+) -> Callable[Concatenate[CheckContext, P], T]:
+    """Compute a value of a context once for all checks of a measure. The value lives as long as the
+    context, so nothing keeps the function of the measure."""
+
+    @wraps(compute)
+    def shared_value(trial: CheckContext, /, *args: P.args, **parameters: P.kwargs) -> T:
+        key = compute.__name__, trial[1:], args, tuple(parameters.items())
+        if key not in trial.shared:
+            trial.shared[key] = compute(trial, *args, **parameters)
+        value: T = trial.shared[key]
+        return value
+
+    return shared_value
+
+
+@shared_by_checks
 def generic_value(trial: CheckContext, seed: int = 0) -> float:
-    """Return the value of the function for the data of ``seed``. Several checks share the cached
+    """Return the value of the function for the data of ``seed``. Several checks share the
     value."""
     return trial.value(*trial.inputs(seed))
 
@@ -200,7 +221,7 @@ def measure_check_context(
     samples = len(labels) or max(samples, measure.min_samples + 1)
     if not labels and "labels" in measure.defaults:
         measure = measure.with_parameters(labels=generic_labels(samples))
-    trial = CheckContext(measure, samples, rounding)
+    trial = CheckContext({}, measure, samples, rounding)
     takes_probabilities = ("outputs", "probabilities") in measure.parameters
     if measure.family == "outputs" and call_outcome(measure, *trial.inputs()).refusal:
         takes_probabilities = True
@@ -215,7 +236,7 @@ def statistic_check_context(
     the allowed rounding error, relative to the value or to 1."""
     samples = max(CHECK_SAMPLES, statistic.min_samples + 1)
     takes_probabilities = ("outputs", "probabilities") in statistic.parameters
-    trial = CheckContext(statistic, samples, rounding, takes_probabilities, seeds=range(3))
+    trial = CheckContext({}, statistic, samples, rounding, takes_probabilities, seeds=range(3))
     two_class_trial = trial._replace(classes=2)
     needs_two_classes = (
         call_outcome(statistic, *trial.inputs()).refusal
