@@ -10,7 +10,6 @@ import re
 
 import numpy as np
 import pytest
-from factories.measures import declared
 
 import resemblance as rs
 from resemblance.catalogue import get_measures
@@ -25,7 +24,6 @@ TABLE_2 = [
     "RTD", "ConcDiff",
     "MagDiff", "UnifDiff",
 ]  # fmt: skip
-every_measure = pytest.mark.parametrize("m", rs.list_measures(), ids=str)
 
 
 def test_presets_are_the_24_measures_of_the_paper_in_its_order():
@@ -246,28 +244,6 @@ def test_specifications_with_tuples_and_signs():
         ("repeats", 2),
         ("subsample", 5),
     )
-
-
-@declared("MeanDiff", larger_is_more_similar=False, range=(0, np.inf), invariant_to={"permutation"})
-def mean_difference(x, y, *, power: float = 1.0):
-    """Mean difference: the difference of the overall means."""
-    return abs(x.xp.mean(x.array) - x.xp.mean(y.array)) ** power
-
-
-def test_a_user_writes_a_measure_and_compares_it_beside_the_others(rng):
-    reps = {"a": rng.standard_normal((20, 3)), "b": 2 + rng.standard_normal((20, 4))}
-    assert mean_difference(reps["a"], reps["b"]) == pytest.approx(
-        abs(reps["a"].mean() - reps["b"].mean())
-    )
-    result = rs.compare(
-        reps,
-        measures=["cka", mean_difference, mean_difference.with_parameters(power=2)],
-        progress=False,
-    )
-    assert result["mean_difference"][0, 1] ** 2 == pytest.approx(
-        result["mean_difference[power=2]"][0, 1]
-    )
-    assert pickle.loads(pickle.dumps(mean_difference)) == mean_difference
 
 
 def test_a_repr_says_the_claims_in_a_few_words(subtests):

@@ -125,20 +125,6 @@ def test_an_empty_file_is_no_saved_comparison(call, folder):
     assert rs.load("run.db").rows == ("a", "b")
 
 
-def test_two_files_are_one_line_per_measure(call):
-    code, out, err = call(
-        "compare a.npy b.npy --measures cka,OrthProc -m 'cka[kernel=rbf,bandwidth=0.5]'"
-    )
-    assert (code, err) == (0, "")
-    a, b, _ = loaded().values()
-    lines = {line.split()[1]: line for line in out.splitlines() if line.strip() and "─" not in line}
-    assert f"{rs.cka(a, b):.4g}" in lines["cka"]
-    assert f"{rs.procrustes(a, b):.4g}" in lines["procrustes"]
-    assert (
-        f"{rs.cka(a, b, kernel='rbf', bandwidth=0.5):.4g}" in lines["cka[bandwidth=0.5,kernel=rbf]"]
-    )
-
-
 def test_nan_is_null_with_its_reason_and_exit_code_1(call):
     code, out, err = call("compare a.npy nan.npy -m cka --format json")
     assert code == 1
@@ -311,14 +297,6 @@ def test_a_measure_of_ones_own_that_returns_no_number_is_named(refused):
         compare a.npy b.npy -m own.py:nothing | nothing must return one number; it returned None
         compare a.npy b.npy -m own.py:imaginary | imaginary must return one number; it returned 0.5j
     """)
-
-
-def test_parameters_of_a_measure_of_ones_own(call):
-    specs = "own.py:power,own.py:power[sharpness=2],own.py:power[sharpness=3,mean=True]"
-    code, out, err = call("compare", "a.npy", "b.npy", "-m", specs, "--format", "json")
-    assert (code, err) == (0, "")
-    found = {r["measure"]: r["value"] for r in json.loads(out)["records"]}
-    assert found == {"power": 1.0, "power[sharpness=2]": 2.0, "power[mean=True,sharpness=3]": 3.5}
 
 
 @pytest.mark.parametrize(

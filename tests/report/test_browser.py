@@ -56,17 +56,3 @@ def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=ROOT, env=given | environment, capture_output=True, text=True, check=False
     )
-
-
-def test_without_a_browser_the_last_line_says_what_is_left_out():
-    chosen = run("--numprocesses", "1", BROWSER_BIN="none")
-    assert chosen.returncode == 0, chosen.stdout
-    assert " passed" in chosen.stdout
-    last = chosen.stdout.splitlines()[-1]
-    assert last.startswith("Left out for want of a browser: 1 of test_pages.py.")
-
-
-def test_in_continuous_integration_a_missing_browser_is_an_error():
-    chosen = run(BROWSER_BIN="none", CI="true")
-    assert chosen.returncode == 1
-    assert "no browser to open the page with: install Chromium" in chosen.stdout

@@ -86,16 +86,6 @@ def test_summary_counts_failures_and_survives_only_failures(failing):
     assert [nothing[name] for name in names] == [None, None, None, "–", 3]
 
 
-def test_heat_map_has_values_definition_and_reasons(failing):
-    heat = measure_heat_map(failing, failing.info("cka"))
-    assert np.array_equal(np.array(heat.values, dtype=float), failing["cka"], equal_nan=True)
-    chance = "chance is 0.098 to 0.11"
-    assert heat.note == f"{rs.get_measure('cka').summary} Larger is more similar; {chance}."
-    reasons = {(i, j): w for i, row in enumerate(heat.titles) for j, w in enumerate(row) if w}
-    assert set(reasons) == {(i, 3) for i in range(4)} | {(3, i) for i in range(4)}
-    assert all("constant" in reason for reason in reasons.values())
-
-
 SCALES = [  # values, the range of the measure, the ends of the colours and what is said of them
     ([0.1, 0.9], (0, 1), False, (0, 1), ""),
     ([0.01, 0.1], (0, 1), False, (0, 1), ""),  # little similarity is drawn as little
@@ -142,20 +132,6 @@ def test_agreement_needs_pairs_and_variation():
     assert "same value" in figure.titles[0][1]
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["a/1", "a/2", "b/1"], [("a", 0, 2), ("b", 2, 3)]),
-        (["run/a/1", "run/a/2"], [("run/a", 0, 2)]),
-        (["a/1", "b"], []),
-        (["/1", "a/"], []),
-        (["a/1", "b/1", "a/2"], [("a", 0, 1), ("b", 1, 2), ("a", 2, 3)]),
-    ],
-)
-def test_groups_of_models(names, expected):
-    assert list(maps.model_groups(names)) == expected
-
-
 # ------------------------------------------------------------------------------------------ figures
 
 
@@ -170,14 +146,6 @@ def shades(comparison, measure):
     tables = [colors.color_palette(colors.N_COLOR_LEVELS, opposite=o) for o in (False, True)]
     steps = [[colors.color_level(heat, value, ends) for value in row] for row in heat.values]
     return np.array([[tables[step < 0][abs(step)] for step in row] for row in steps])
-
-
-def test_lightness_of_the_scale_falls_throughout():
-    table = colors.color_palette()
-    assert table.shape == (256, 3)
-    assert ((table >= 0) & (table <= 1)).all()
-    assert (np.diff(brightness(table)) < 0).all()
-    assert (np.diff(brightness(colors.color_palette(opposite=True))) < 0).all()
 
 
 @pytest.mark.parametrize("measure", ["cka", "procrustes"])
@@ -315,14 +283,6 @@ def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
     many = printed(terminal.comparison_tables(made_up(np.eye(30))))
     assert "most similar" in many
     assert many.count("\n") < 12
-
-
-def test_control_characters_are_printed_as_escapes():
-    found = made_up([[1, 0.5], [0.5, 1]], ["\x1b[31mred\x1b[0m", "a\nb\u202ec"])
-    text = printed([*terminal.comparison_tables(found), "verdict \x1b[31m"])
-    assert not set("\x1b\u202e") & set(text)
-    assert "\\x1b[31mred\\x1b[0m, a\\nb\\u202ec" in text
-    assert "verdict \\x1b[31m" in text
 
 
 def test_every_measure_has_a_line_with_its_claims():

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import resemblance as rs
-from resemblance.report import charts, svg, write_page
+from resemblance.report import charts, write_page
 from resemblance.report.chapters import line_keys
 from resemblance.report.output import write_output
 from resemblance.sections.claims import (
@@ -226,20 +226,11 @@ def test_places_are_those_of_the_values():
         charts.x_axis([(-1.0, 0.0), (1.0, 0.0)], CHART._replace(log_x=True))
 
 
-def test_ticks_are_round():
-    assert svg.round_ticks(-0.3, 0.9) == pytest.approx([-0.2, 0, 0.2, 0.4, 0.6, 0.8])
-    assert svg.round_ticks(0, 60) == pytest.approx([0, 10, 20, 30, 40, 50, 60])
-    assert svg.round_ticks(1e-6, 3e-6) == pytest.approx([1e-6, 1.5e-6, 2e-6, 2.5e-6, 3e-6], abs=0)
-    assert svg.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
-    assert svg.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
+def test_close_ticks_have_different_numbers():
     axis = svg.AxisScale(0.5, 0.5015, 0, 600)
     numbers = svg.axis_numbers(axis, svg.round_ticks(0.5, 0.5015, 3), 0)
-    assert [re.sub("<[^>]*>", "", number) for number in numbers] == [
-        "0.5",
-        "0.5005",
-        "0.501",
-        "0.5015",
-    ]
+    words = [re.sub("<[^>]*>", "", number) for number in numbers]
+    assert words == ["0.5", "0.5005", "0.501", "0.5015"]
 
 
 def test_points_without_a_value_are_not_drawn():
