@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from test_docs import bibliography
 
 import resemblance as rs
 from resemblance.catalogue import get_measures
@@ -48,17 +49,27 @@ def test_names_and_labels_are_unique():
     assert len(set(names)) == len(names) - len(shared)
 
 
-def test_every_measure_is_described(subtests):
-    for m in rs.list_measures():
+def test_every_measure_and_statistic_is_documented(subtests):
+    """One sentence, a formula, and a reference that is in the bibliography."""
+    for m in [*rs.list_measures(), *rs.list_statistics()]:
         with subtests.test(str(m)):
             text = inspect.getdoc(m.function)
             assert ".. math::" in text
             assert "Reference: " in text
+            first = text.split("\n\n")[0]
+            assert first.endswith((".", "?"))
+            assert isinstance(m, rs.Statistic) or not re.search(r"[.?] ", first)
+            assert m.citation in bibliography()
+
+
+def test_every_measure_is_described(subtests):
+    for m in rs.list_measures():
+        with subtests.test(str(m)):
+            text = inspect.getdoc(m.function)
             assert m.summary.endswith(".")
             assert ":" in m.summary
             assert m.family in MEASURE_FAMILIES
             assert m.invariant_to == implied_invariances(m.invariant_to)
-            assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", m.citation)
             assert m.range[0] < m.range[1]
             assert not (m.metric and m.larger_is_more_similar)
             assert len(text.splitlines()) > 4

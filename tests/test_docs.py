@@ -149,19 +149,6 @@ def test_options_in_commands_exist(subtests: pytest.Subtests) -> None:
                 assert options <= known | {"--version"}
 
 
-def test_every_measure_is_documented(subtests):
-    """A sentence, a formula, the shapes, and a reference that is in the bibliography."""
-    for m in MEASURES:
-        with subtests.test(str(m)):
-            text = inspect.getdoc(m.function) or ""
-            first = text.split("\n\n")[0]
-            assert ".. math::" in text
-            assert first.endswith((".", "?")), "the first paragraph is a sentence"
-            assert not re.search(r"[.?] ", first), "the first paragraph is one sentence"
-            assert m.citation in bibliography(), f"{m.citation} is missing in references.bib"
-            assert "Reference: " in text, "the docstring names its source"
-
-
 def documented_functions() -> Iterator[tuple[str, Any]]:
     """Yield each function and method of the package that lists its parameters, with its name."""
     for module in pkgutil.walk_packages(rs.__path__, "resemblance."):

@@ -3,10 +3,8 @@ mistake."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from resemblance import cli
 from resemblance.base.formatting import format_number
 from resemblance.base.results import saved_text
 from resemblance.report.of_drift import drift_result
-from resemblance.report.page import write_page
 
 
 @pytest.fixture(autouse=True)
@@ -107,29 +104,6 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert made["command"].startswith("resemblance drift reference.npy shuffled.npy --labels la")
 
 
-def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder, monkeypatch):
-    seconds = itertools.count()
-
-    class Clock(datetime):
-        """A clock that a second has passed on whenever it is read."""
-
-        @classmethod
-        def now(cls, tz=None):
-            return datetime(2026, 1, 1, tzinfo=tz) + timedelta(seconds=next(seconds))
-
-    monkeypatch.setattr("resemblance.cli.ending.datetime", Clock)
-    options = ("reference.npy", "turned.npy", "--labels", "labels.npy")
-    call(*options, "-o", "drift.json", "--html", "page.html")
-    saved = rs.load(folder / "drift.json")
-    assert isinstance(saved, rs.DriftReport)
-    page = (folder / "page.html").read_text()
-    first, *others = drift_result(saved).conclusion.splitlines()
-    assert f"<p>{first}</p>" in page
-    items = "".join(f"<li>{line}</li>" for line in others)
-    assert f'<ul class="details">{items}</ul>' in page.replace("\u00a0", " ")
-    assert write_page(saved, folder / "again.html").read_text() == page
-
-
 def test_a_mistake_is_one_line_and_code_2(refused):
     refused("""
         reference.npy short.npy | 80 samples and the current version 40
@@ -162,18 +136,6 @@ def test_all_drifts_are_on_one_logarithmic_scale_of_thresholds():
             assert f"times the threshold of {format_number(d.threshold)}" in bar.note
             if bar.low is not None:
                 assert low <= bar.low <= bar.value <= bar.high <= max(high, 1e6)
-
-
-def test_what_has_no_threshold_has_no_bar():
-    x = np.load("reference.npy")
-    report = rs.drift(x, x + 1, n_resamples=10, threshold=0.05)
-    (mmd,) = (d for d in report.drifts if d.name == "mmd")
-    assert mmd.threshold is None
-    drifts = drift_result(report)["drifts"]
-    assert "mmd" not in [bar.name for bar in drifts.figures[0].bars]
-    (row,) = (row for row in drifts.tables[0].rows if row[0] == "MMD")
-    assert row[-3:] == (None, None, "not judged by a number")
-    assert "cannot be judged by a number and has no bar" in drifts.about
 
 
 def test_maps_that_leave_more_than_all_fill_the_scale():

@@ -48,26 +48,6 @@ def test_archives_and_folders(call, folder):
     assert names(call, "runs")[:4] == ["all/x", *inside]
 
 
-def test_equal_names_become_paths(call, folder):
-    (folder / "other").mkdir()
-    np.save(folder / "other" / "a.npy", np.load("a.npy") + 1)
-    assert names(call, "a.npy", "other/a.npy") == ["a", "other/a"]
-
-
-def test_odd_names(call, folder):
-    odd = ["naïve 日本語", "<script>alert(1)<∕script>", "[red]x", "a,b", "new\nline\x1b[31m"]
-    for name in odd:
-        np.save(folder / f"{name}.npy", np.load("a.npy"))
-    found = names(call, *(f"{name}.npy" for name in odd))
-    assert found[:4] == odd[:4]
-    assert found[4].isprintable()
-    files = [f"{name}.npy" for name in odd]
-    code, out, _ = call("compare", *files, "-m", "cka", "--html", "p.html")
-    assert code == 0
-    assert "[red]x" in out
-    assert "<script>alert" not in (folder / "p.html").read_text(encoding="utf-8")
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
 def test_names_that_are_not_unicode(call, folder):
     (folder / "odd").mkdir()

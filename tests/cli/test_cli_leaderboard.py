@@ -101,11 +101,6 @@ def test_show_writes_every_format(board, tmp_path, suffix):
     assert start or "the models are random" in " ".join(target.read_text().split())
 
 
-def test_show_writes_a_page(board, tmp_path):
-    assert board("--html", tmp_path / "p.html")[0] == 0
-    assert "What the benchmarks answer" in (tmp_path / "p.html").read_text()
-
-
 def test_mistakes_are_one_line(refused, results):
     board = f"leaderboard {results} --packs {SERIES}"
     refused(f"""

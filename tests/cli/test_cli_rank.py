@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -120,21 +118,6 @@ def test_a_pack_that_was_built_again_needs_scores_of_the_baseline(tiny, monkeypa
     assert "The random unit is the network" in ranked.summary()
 
 
-def test_rank_for_programs_and_as_a_page(call, tiny, folder):
-    code, out, _ = call(
-        *words(tiny, "--format", "json", "--html", "p.html", "--save", "kept.jsonl")
-    )
-    verdicts = json.loads(out)["verdicts"]
-    assert code == 0
-    assert {v["spec"] for v in verdicts} == {"top_share"}
-    assert {v["question"] for v in verdicts} >= {"training", "shapes"}
-    assert "TopShare" in (folder / "p.html").read_text()
-    assert [s.measure.spec for s in read_scores(folder / "kept.jsonl")] == ["top_share"] * 2
-    call(*words(tiny, "-o", "r.csv"))
-    records = list(csv.DictReader(io.StringIO((folder / "r.csv").read_text())))
-    assert [r["verdict"] for r in records] == [v["verdict"] for v in verdicts]
-
-
 def test_saved_scores_are_used_like_all_others(call, tiny, folder):
     shutil.copy(tiny, folder / "more.jsonl")
     before = (folder / "more.jsonl").read_text().splitlines()
@@ -168,12 +151,6 @@ def test_a_measure_that_ends_the_process_is_an_error(call, tiny, folder):
     assert "top_share ends the process, with 0" in err
     faults = [o.detail for o in check_measure(load_user_measure(folder / "mine.py", "top_share"))]
     assert faults == ["SystemExit: 0 (mine.py:11)"]
-
-
-def test_a_suite_without_seeds_gives_scores_and_no_verdict(call, tiny):
-    code, out, _ = call(*words(tiny, "--benchmark", "manifolds"))
-    assert code == 0
-    assert "Shown without a verdict: how far the shape of a point cloud was changed" in out
 
 
 def test_a_measure_without_values_has_no_verdict(call, tiny, folder):

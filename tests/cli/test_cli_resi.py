@@ -91,18 +91,6 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
     assert load_evaluation(tmp_path / "study").left_out == left_out
 
 
-def test_the_terminal_and_the_page_name_what_was_left_out(capsys, tmp_path):
-    write_models(tmp_path / "models", graded_outputs(models=4))
-    (tmp_path / "models" / "stray").mkdir()
-    np.save(tmp_path / "models" / "stray" / "a.npy", np.eye(3))
-    words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1)
-    code, out, _ = run(capsys, "run", tmp_path / "study", *words)
-    assert code == 0
-    for text in (out, (tmp_path / "study" / "index.html").read_text()):
-        assert "Left out: stray (no traits.json beside its arrays)." in text
-        assert "Few models: at most 4 are compared with each other" in text
-
-
 def test_a_report_of_some_families(study, capsys, tmp_path):
     page = tmp_path / "page.html"
     code, out, _ = run(capsys, "report", study, "--family", "neighbors", "--html", page)

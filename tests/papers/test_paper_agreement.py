@@ -61,21 +61,6 @@ def test_agreement_is_that_of_the_scores_and_the_printed_ones(facts):
         assert (mine, printed) == (ours[label], theirs[label])
 
 
-def test_halves_share_no_model_and_samples_have_two_different_ones(facts):
-    cells = agreement._cells(facts)
-    (test, quality, family), scores = next(
-        (cell, scores) for cell, scores in cells.items() if cell[0] == "labels"
-    )
-    sampler = agreement._sampler(facts, test, quality, family, scores)
-    g = np.random.default_rng(0)
-    one, other = sampler.halves(g)
-    assert not set(one) & set(other)
-    assert len(one) == len(other) == len(sampler.groups) * sampler.half
-    drawn = sampler.sample(g)
-    for group in sampler.groups:
-        assert len(set(drawn) & set(group)) >= 2
-
-
 def test_a_pair_of_a_model_with_itself_does_not_count(facts):
     cells = agreement._cells(facts)
     cell = next(cell for cell in cells if cell[:2] == ("accuracy", "spearman_accuracy"))

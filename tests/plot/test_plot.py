@@ -368,13 +368,6 @@ def test_different_names_stay_different_where_they_are_cut(family, longest):
     assert shorten_distinct_names([*names, names[0]], longest)[-1] == labels[0]
 
 
-def test_cut_names_keep_the_number_of_the_layer():
-    labels = shorten_distinct_names(LONG, 24)
-    assert labels[:2] == ["…layer.0.attention…", "…layer.1.attention…"]
-    assert max(map(len, labels)) <= 24
-    assert shorten_distinct_names(["short", "names"], 24) == ["short", "names"]
-
-
 @pytest.mark.parametrize("kind", ["heatmap", "mds", "tree", "intervals"])
 def test_figures_keep_the_part_in_which_names_differ(kind):
     known = rs.evidence(arrays(LONG), measures="cka", n_permutations=19, progress=False)

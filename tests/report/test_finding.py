@@ -145,12 +145,6 @@ def test_chance_is_part_of_the_sentence_where_it_is_known():
         assert "(0.31, chance 0.05)" in first
 
 
-def test_unrelated_representations_claim_no_groups():
-    g = np.random.default_rng(0)
-    comparison = compared({name: g.standard_normal((40, 5)) for name in "abcdef"}, measures=["cka"])
-    assert len(lines(comparison)) == 1
-
-
 def test_which_measure_leads():
     tables = {"gulp": 1 - DEPTHS, "cka": DEPTHS, "cka[estimator=debiased]": DEPTHS}
     comparison = made(tables)

@@ -145,19 +145,6 @@ CLAIMS, BROKEN, WRONG = {"sums": judge}, {"sums": broken}, [judge]
 """
 
 
-def test_claims_are_judged_by_a_file_of_ones_own(call, tmp_path):
-    (tmp_path / "judges.py").write_text(JUDGES)
-    for jobs in (1, 2):
-        assert call("run", "--claims", "judges.py:CLAIMS", "-q", "-j", jobs)[0] == 0
-        claims = rs.load(tmp_path / "toy" / "result.json")["sums"].claims
-        assert [(c.number, c.ours) for c in claims][1:] == [("T1", "3.0")]
-    assert call("run", "-q", "-j", 1)[0] == 0
-    assert len(rs.load(tmp_path / "toy" / "result.json")["sums"].claims) == 1
-    code, _, err = call("run", "--claims", "judges.py:BROKEN", "-q", "-j", 1)
-    assert code == 3
-    assert "judges.py:8, in broken: return [1 / 0]" in err
-
-
 def test_a_file_of_claims_in_a_package_may_import_its_neighbors(call, tmp_path):
     folder = tmp_path / "some_papers" / "one"
     folder.mkdir(parents=True)

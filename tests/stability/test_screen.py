@@ -87,18 +87,6 @@ def test_a_screen_equals_the_package(published):
     assert other != pytest.approx(first, rel=1e-6)
 
 
-def test_spread_equals_the_authors_script(published):
-    X, labels = published
-    for key, parameters in {
-        "crispr_enhanced": {},
-        "crispr_enhanced_whitened": {"controls": "whitened"},
-        "crispr_knn50": {"controls": "neighbors"},
-    }.items():
-        s = rs.statistics.perturbation_spread.with_parameters(**parameters)
-        spread = s(X[labels != "control"], X[labels == "control"])
-        assert spread == pytest.approx(THEIRS[key]["spread"], rel=1e-10), key
-
-
 def test_bins_of_magnitude_equal_the_package():
     bins, theirs = st.magnitude_matched(TABLE), THEIRS["magnitude_matched"]
     names = {"n": "n", "low": "mag_min", "high": "mag_max", "coherent": "high_coherence_mean",
