@@ -129,7 +129,7 @@ STATISTICS = {
     "perturbation_coherence": "test_stability.test_perturbations_equal_the_package",
     "perturbation_magnitude": "test_stability.test_perturbations_equal_the_package",
     "perturbation_reproducibility": "test_values.test_reproducibility_by_its_definition",
-    "perturbation_spread": "test_screen.test_spread_equals_the_authors_script",
+    "perturbation_spread": "test_stability.test_perturbations_equal_the_package",
     "rankme": "test_dimension.test_rankme_and_spectral_decay_by_their_definitions",
     "replicate": "test_stability.test_values_equal_the_authors_codes",
     "sample_split": "test_values.test_sample_split_by_its_definition",

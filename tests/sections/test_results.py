@@ -78,7 +78,7 @@ def sections(draw, name):
     st.tuples(sections("one"), sections("two")), words, st.dictionaries(words, words, max_size=2)
 )
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, size, labels):
     findings = Result("toy", size, found, labels, {"one": 0.5}, {"none": None, "list": [1, "ä"]})
