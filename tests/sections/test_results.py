@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import resemblance as rs
-from resemblance.report import charts, write_page
+from resemblance.report import charts, svg, write_page
 from resemblance.report.chapters import line_keys
 from resemblance.report.output import write_output
 from resemblance.sections.claims import (
