@@ -197,9 +197,12 @@ def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet:
 
 
 def report_failures(content: Any, quiet: bool) -> int:
-    """Report on standard error the values of ``content``, a comparison or an evidence, that could
-    not be computed; return the exit code: 1 for such values, otherwise 0. A measure without its
-    package does not count, and is reported unless ``quiet``."""
+    """Print on standard error how many values of ``content``, a comparison or an evidence, could
+    not be computed, and the most frequent reason; return the exit code: 1 for such values,
+    otherwise 0.
+
+    A measure without its package does not count, and is named unless ``quiet``.
+    """
     from ..comparison.comparison import Comparison
     from ..report.comparing.stats import failure_groups
 

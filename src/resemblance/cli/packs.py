@@ -201,7 +201,7 @@ HELP: HelpTexts = {
     "version": typer.Option(
         min=1, help="Version number; raise the number when the content changes."
     ),
-    "max_samples": typer.Option(min=2, help="Largest number of samples of each model to keep."),
+    "max_samples": typer.Option(min=20, help="Largest number of samples of each model to keep."),
     "half": "Store features in half precision.",
 }
 

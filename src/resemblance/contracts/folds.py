@@ -189,8 +189,8 @@ def check_folds(
 
 
 def _split(caller: str, splitter: Any, n: int) -> list[Any]:
-    """Return the folds of a splitter of scikit-learn for n samples; ``ValueError`` if the splitter
-    fails."""
+    """Return the folds (train, test) of a splitter of scikit-learn for n samples; ``ValueError`` if
+    the splitter fails. ``caller``: the function in the error."""
     remedy = "pass the pairs: held_out=list(splitter.split(X, y, groups))"
     if isinstance(splitter, type):
         remedy = f"make a splitter first, {splitter.__name__}(5)"

@@ -93,9 +93,10 @@ class ModelFeatures:
 
 
 def check_map_shapes(title: str, maps: Any, widths: Mapping[str, int]) -> None:
-    """Raise ``ValueError`` unless ``maps`` are shapes (channels, height, width) of existing layers.
+    """Raise ``ValueError`` unless ``maps`` gives existing layers shapes (channels, height, width)
+    with as many entries as the layer has features.
 
-    ``widths``: the number of features of each layer.
+    ``widths``: the number of features of each layer. ``title``: the model, in the error.
     """
     if not isinstance(maps, Mapping):
         raise ValueError(f"{title}: maps must be an object of shapes by layer; got {maps!r}")

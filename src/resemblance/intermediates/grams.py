@@ -106,8 +106,8 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
     """Return the median of ``distances`` as a function of ``points``, recomputed from the one or
     two pairs of samples at the median, so that gradients pass.
 
-    ``points``: (n, d). ``distances``: between the points, of the pairs above the diagonal row by
-    row; or all of these twice, followed by n zeros.
+    ``points``: (n, d). ``distances``: the list of the pairs above the diagonal, row by row; or this
+    list, the same list again, and n zeros. The zeros count in the median.
     """
     xp, median = namespace(points), np.median(distances)
     ends = [distances[distances <= median].max(), distances[distances >= median].min()]
@@ -233,8 +233,8 @@ def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
 
 @cached("n n")
 def gram_entries(x: Representation) -> np.ndarray:
-    """Return the inner products of all centred points in unit size (Frobenius norm 1), in float64,
-    shape (n, n)."""
+    """Return the Gram matrix of the centred points, divided by their Frobenius norm, in float64,
+    (n, n); its trace is 1."""
     from scipy.spatial.distance import squareform
 
     entries: np.ndarray = squareform(as_float64(gram_condensed(x)), checks=False)

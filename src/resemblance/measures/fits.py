@@ -69,10 +69,11 @@ def direction_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 
 
 def canonical_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the maps of centred x (n, d) and y (n, e) to their canonical variates, (d, r) and (e,
-    r); the score is the cosine between all variates of x and all variates of y, as two vectors.
+    """Return the maps of centred x (n, d) and y (n, e) to the r canonical variates with a
+    correlation above ``MIN_CORRELATION``, (d, r) and (e, r).
 
-    Raises :class:`UndefinedError` if no correlation is above ``MIN_CORRELATION``.
+    ``score(x, y)`` of other samples is the cosine between all variates of x and all variates of y,
+    as two vectors. Raises :class:`UndefinedError` if r is 0.
     """
     require_variation(x, y)
     (a, s, at), (b, t, bt) = (_spanning_svd(points) for points in (x, y))

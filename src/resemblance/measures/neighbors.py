@@ -285,8 +285,8 @@ def cycle_knn(
 def chance_of_cycles(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, search: Search
 ) -> float:
-    """Return the mean value over all permutations of the samples of y: the
-    :func:`return_probability` of x, from 0 to 1; 0 if ``corrected``."""
+    """Return the mean value of :func:`cycle_knn` over all permutations of the samples of y: 0 if
+    ``corrected``, otherwise the :func:`return_probability` of x, from 0 to 1. ``y`` is not used."""
     return 0.0 if corrected else return_probability(x, k=k, metric=metric, search=search)
 
 

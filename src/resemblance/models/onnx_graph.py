@@ -79,8 +79,11 @@ class OnnxLayers(NamedTuple):
 
 
 def read_onnx_proto(path: Path) -> Any:
-    """Return the graph of an ONNX file, without weights in other files; raise ``ValueError`` for
-    another file."""
+    """Return the ``ModelProto`` of an ONNX file, without weights in other files.
+
+    Raises ``ValueError`` for a missing file, for another file, and for a graph without nodes or
+    outputs.
+    """
     onnx = import_optional("onnx")
     if not path.is_file():
         raise ValueError(f"load_model: {path} does not exist; name an ONNX file as onnx:model.onnx")

@@ -52,10 +52,12 @@ def color_level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -
 
 
 def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> float:
-    """Return the position of a value on the colour scale with the limits ``ends``: 0 to 1, or −1 to
-    1 on a diverging scale. Values beyond the ends have the position of the end.
+    """Return the position of a value on the colour scale with the limits ``ends``: 0 at the low end
+    to 1, dark, at the high end; in a reversed map 1 at the low end.
 
-    A diverging scale has equal steps in the two directions. In a reversed map the low end is dark.
+    On a diverging scale: -1 to 1, with 0 at :func:`diverging_center`, and equal steps in the two
+    directions; a reversed map changes the sign. Values beyond the ends have the position of the
+    end.
     """
     low, high = ends
     if heat.is_diverging:

@@ -95,7 +95,8 @@ def svg_text(content: object, x: float, y: float, **attributes: object) -> str:
 
 
 def svg_title(content: str) -> str:
-    """Return the tooltip of an element."""
+    """Return the tooltip of an element as markup. ``content``: plain text; the function escapes the
+    text."""
     return svg_element("title", escape(content))
 
 

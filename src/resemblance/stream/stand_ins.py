@@ -57,10 +57,12 @@ class SurrogateIntermediates:
 def surrogate_layers(
     state: StreamState, layers: Mapping[str, int], facts: Sequence[LayerFacts], are_all: bool
 ) -> dict[str, Representation]:
-    """Return representations of surrogate points by name, for the given layers (position by name).
+    """Return surrogate points, as representations by name, for the given layers (position by name).
 
-    ``state``: all buffered rows are added. ``facts``: one entry per layer in ``layers``.
-    ``are_all``: representations from separate calls can be compared.
+    Surrogate points have the sums of products of the samples. ``state``: without buffered rows,
+    from :meth:`StreamState.closed`. ``facts``: one entry per layer, in the order of ``layers``.
+    ``are_all``: whether the stream keeps all pairs of layers; then representations from separate
+    calls can be compared.
     """
     n, digest, positions = state.n, state.digest(), list(layers.values())
     moments = [sums.moments(positions, n) for sums in state.parts]
@@ -111,9 +113,12 @@ def _gram_diagonals_and_traces(
 
 
 def _streamed_rounding_share(moments: LayerMoments, layer: int, n: int, precision: float) -> float:
-    """Return the :func:`rounding_share` of the n samples of the layer at position ``layer``, from
-    the means and variances of columns. ``precision``: the coarsest machine epsilon of the stored
-    data."""
+    """Return the rounding error of n samples of the layer at position ``layer``, relative to the
+    norm of the centred points.
+
+    Constant columns, and columns with mean 1 or -1, count as exact. :func:`rounding_share` may
+    return more: an upper bound. ``precision``: the coarsest machine epsilon of the stored data.
+    """
     means, squares = moments.means[layer], np.sum(moments.factors[layer] ** 2, axis=0)
     eps, spread = max(precision, DOUBLE_EPSILON), float(squares.sum())
     is_exact = (squares == 0) | (np.abs(np.abs(means) - 1) <= 4 * eps)

@@ -97,8 +97,9 @@ def cloud_cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
 
 
 def sample_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
-    """Return the reference (n, d) of a case, and the clouds to compare with the reference, in the
-    order of ``case.at``; for spots, the spot with noise and the independent spot."""
+    """Return the reference (n, d) of a case, and the clouds to compare with the reference, one
+    :class:`Variant` each, in the order of ``case.at``; for spots, the spot with noise and the
+    independent spot."""
     return {
         "swiss_roll": _roll_clouds,
         "rings": _ring_clouds,

@@ -102,7 +102,8 @@ StylesByMeasure = Mapping[str, "Style"]  # by specification
 def manifolds_result(run: Measured, defaults: Iterable[Measure]) -> Result:
     """Return the measurements of a run as a result with tables, figures and scores.
 
-    ``defaults``: the default measures of the suite; only those in the paper are visible at first.
+    ``defaults``: the default measures of the suite. Of more than nine measures, a chart at first
+    shows those in ``MEASURES_SHOWN_FIRST`` and those outside ``defaults``.
     """
     defaults, points = tuple(defaults), run.of()
     seeds = len({p.seed for p in run.of("perturbed")})

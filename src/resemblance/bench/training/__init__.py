@@ -134,8 +134,8 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
     """Yield the recipes of a domain at a size of the domain's ``OPTIONS``, architecture by
     architecture.
 
-    ``plan``: triples of setting, strength and number of seeds. The function skips settings that an
-    architecture does not have.
+    ``plan``: triples of setting, strength of the corruption and number of seeds. Settings that an
+    architecture does not have are skipped.
     """
     info, trainer, plan = DOMAINS[domain], domain_module(domain), tuple(plan)
     for architecture, options in trainer.OPTIONS[size].items():

@@ -351,8 +351,9 @@ def _all_values_section(evidence: Evidence, results: Sequence[MeasureResult]) ->
 
 
 def values_table(evidence: Evidence, results: Sequence[MeasureResult]) -> Table:
-    """Return a table with a row per measure and pair: value, interval, chance, score above chance
-    and p-values as texts. ``results``: of the measures."""
+    """Return a table with a row per measure and pair: value, chance and score above chance as
+    numbers, interval and p-values as texts, None for a missing entry. ``results``: of the
+    measures."""
     is_one_way = has_single_pair(results) and all(len(result.pairs) == 1 for result in results)
     scores = [
         name.format(level=format_level(evidence.confidence_level))
