@@ -12,6 +12,7 @@ from factories.synthetic import tight_groups
 
 import resemblance as rs
 from resemblance.base.formatting import format_duration
+from resemblance.base.progress import format_time_left
 from resemblance.bench.resi import evaluate
 from resemblance.engine import estimate
 from resemblance.intermediates.rectangles import force_blockwise
@@ -77,6 +78,10 @@ def test_the_estimate_names_the_measures_that_it_leaves_out(clock, capsys):
         rs.compare(made(20, (8,)), measures=measures)
     ending = "; the estimate leaves out the joint pass of cka[estimator=debiased]\n"
     assert capsys.readouterr().err.endswith(ending)
+
+
+def test_the_time_left_is_that_of_the_remaining_steps():
+    assert format_time_left(30.0, 10, 30) == ", about 60 s left"
 
 
 def test_short_work_is_not_announced(clock, capsys):

@@ -16,6 +16,7 @@ from resemblance.engine.workers import (
     WorkerCall,
     WorkerPool,
     count_workers,
+    is_on_this_machine,
     run_calls,
 )
 
@@ -112,6 +113,16 @@ def test_a_call_that_dask_gave_up_is_named(tmp_path):
     ((_, future),) = run_calls(calls(tmp_path, a=undisturbed), Scheduler())
     with pytest.raises(LostWorkerError, match=r"^a: a worker ended"):
         future.result()
+
+
+def test_calls_are_taken_as_workers_become_free():
+    taken: list[int] = []
+    with ThreadPoolExecutor(2) as pool:
+        todo = (taken.append(i) or WorkerCall(str(i), abs, (i,)) for i in range(40))
+        next(outcomes := run_calls(todo, pool))
+        assert len(taken) <= 5
+        assert len(list(outcomes)) == 39
+        assert is_on_this_machine(pool)
 
 
 def test_an_executor_says_how_many_workers_it_has(pool):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import resemblance as rs
 from resemblance.base.arrays import row_blocks
 from resemblance.inference.jackknife import subsample_representation
+from resemblance.intermediates import search as searching
 from resemblance.intermediates.neighbors import (
     nearest,
     nearest_in_subset,
@@ -124,3 +127,26 @@ def test_those_of_a_part_are_taken_from_the_neighbors_of_all_samples(subtests):
     assert nearest_in_subset(whole, half, 10, "cosine", "exact") is not None
     with pytest.raises(rs.UndefinedError, match="k must be"):
         nearest(subsample_representation(whole, half[:5]), k=10, metric="cosine")
+
+
+@pytest.mark.parametrize("metric", AFFINITIES)
+@pytest.mark.parametrize(
+    "data", [gaussian((40, 5)), scaled_rows(-25, 0)[::15], with_an_outlier(1e30)[:40]]
+)
+def test_the_error_of_single_precision_is_bounded(data, metric):
+    """No score differs from the similarity, computed in fractions, by more than the bound by which
+    the smallest proposed score is lowered."""
+    similarity = neighbor_similarity(rs.Representation(data), metric)
+    points, squares, terms, *_ = similarity
+    scores = searching._single_precision_similarity(similarity).to_others(np.arange(len(points)))
+    c, d = searching._single_precision_error(points.shape[1]), points.shape[1]
+    rows = [[Fraction(v) for v in row] for row in points]
+    for i, j in np.random.default_rng(0).integers(len(points), size=(60, 2)):
+        if i == j:
+            continue
+        exact = sum(a * b for a, b in zip(rows[i], rows[j]))
+        if squares is not None:
+            exact = 2 * exact - Fraction(squares[j])
+        allowed = c * terms[i] + 16 * (d + 1) * float(np.finfo(np.float32).tiny)
+        beyond = allowed if squares is None else allowed + 2 * c * squares[j]
+        assert -beyond <= float(exact - Fraction(float(scores[i, j]))) <= allowed

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from factories.files import GOLDEN
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import cosine_similarity
 
 import resemblance as rs
 from resemblance.intermediates.neighbor_kernels import neighbor_distances, umap_weight_matrix
-from resemblance.intermediates.neighbors import NeighborSearch
+from resemblance.intermediates.neighbors import NeighborSearch, neighbors
 
 RECORDED = {
     case: parts["mka"]
@@ -160,3 +161,11 @@ def test_kernels_that_say_nothing_are_refused():
         rs.mka(x, x, k=5, diagonal=False, corrected=True)
     with pytest.raises(rs.UndefinedError, match=r"3 nearest neighbours .* 'X' is zero"):
         rs.kcka(np.repeat(x, 4, axis=0), np.random.default_rng(0).standard_normal((24, 3)), k=3)
+
+
+def test_a_zero_row_has_cosine_0_with_every_sample(rng):
+    x = rng.standard_normal((20, 4))
+    x[[3, 8]] = 0
+    r, search = rs.Representation(x), NeighborSearch(19, "cosine")
+    expected = np.take_along_axis(1 - cosine_similarity(x), neighbors(r, *search), axis=1)
+    assert neighbor_distances(r, search) == pytest.approx(expected, abs=1e-14)

@@ -60,6 +60,12 @@ def test_orders_are_equally_likely(kept):
     assert sum((count - 100) ** 2 / 100 for count in counts.values()) < 49.7  # 99.9 % of chi2(23)
 
 
+def test_an_order_depends_on_the_seed_and_not_on_the_number_of_permutations():
+    design, more, other = (design_of(30, **o) for o in ({}, {"n_permutations": 5000}, {"seed": 1}))
+    assert np.array_equal(design.order(400), more.order(400))
+    assert not np.array_equal(design.order(400), other.order(400))
+
+
 def test_labels_and_blocks_that_restrict_nothing_are_no_design():
     named, free = design_of(6, within=["b", "a"] * 3), design_of(30)
     for labels in (np.array([7, 3] * 3), [True, False] * 3, [7.5, 3] * 3):

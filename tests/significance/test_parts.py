@@ -35,6 +35,11 @@ def test_a_half_of_each_group_is_larger_where_its_number_is_odd():
     assert stratified_half(np.zeros(0, dtype=int), np.random.default_rng(0)).size == 0
 
 
+def test_another_seed_draws_other_parts():
+    for parts in (random_halves, sample_groups):
+        assert not np.array_equal(parts(30, seed=1)[0], parts(30)[0])
+
+
 def test_parts_of_too_little_are_refused():
     for function in (sample_groups, random_halves):
         with pytest.raises(ValueError, match=f"{function.__name__}: at least two samples"):

@@ -163,6 +163,16 @@ def test_without_times_every_half_holds_every_condition(counts, rng):
     rs.statistics.temporal_drift(trials, conditions)
 
 
+def test_trials_keep_the_dtype_that_was_asked_for():
+    trials, _ = rs.from_conditions([rs.Representation(np.ones((2, 3)), dtype="float32")] * 2)
+    assert (trials.requested_dtype, trials.dtype) == ("float32", "float32")
+
+
+def test_names_of_conditions():
+    parts = {("left", 0.5): np.ones((2, 3)), None: np.zeros((2, 3))}
+    assert set(rs.from_conditions(parts)[1]) == {"('left', 0.5)", "None"}
+
+
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "str", "bool", "object"])
 def test_numbers_and_words_stay_what_they_are(dtype):
     names = np.arange(2).astype(dtype)

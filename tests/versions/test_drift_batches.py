@@ -138,6 +138,16 @@ def test_batches_in_any_unit_and_at_any_offset_give_the_same(scale):
         assert moved[name].value == pytest.approx(here[name].value, rel=1e-4)
 
 
+def test_the_seed_alone_draws_the_permutations():
+    g = np.random.default_rng(0)
+    x, y = g.standard_normal((60, 4)), g.standard_normal((40, 4)) + 0.2
+    one, same, other = (
+        [drift.pvalue for drift in rs.drift(x, y, paired=False, seed=seed).drifts]
+        for seed in (0, 0, 1)
+    )
+    assert one == same != other
+
+
 def test_rows_of_both_batches_are_a_fact():
     (fact,) = unpaired(np.concatenate([SECOND, FIRST[:30]])).row_facts
     assert (fact.kind, fact.count, fact.rows) == ("shared rows", 30, 150)

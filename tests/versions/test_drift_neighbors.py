@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from factories.versions import CHANGES, PURPOSES, anisotropic, by_kind, by_name, orthogonal, strict
 
-from resemblance.versions.retrieval import column_medians, find_nearest_rows, lost_neighbor_share
+import resemblance as rs
+from resemblance.versions.retrieval import (
+    column_medians,
+    find_nearest_rows,
+    lost_neighbor_share,
+    same_rows,
+    version_rows,
+)
 
 
 def nearest(points: np.ndarray, rows: np.ndarray, k: int) -> list[set[int]]:
@@ -175,6 +182,11 @@ def test_copies_of_other_rows_are_not_taken_for_another_order():
     found = strict(x, y)
     assert found.drifted
     assert found.reordered is None
+
+
+def test_rows_of_0_are_the_same_with_either_sign():
+    z = np.zeros((2, 1))
+    assert same_rows(*(version_rows(rs.Representation(a)) for a in (z, -z)))
 
 
 def test_other_changes_are_not_taken_for_another_order(pair):

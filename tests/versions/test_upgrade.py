@@ -19,6 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.versions import index_maps
+from resemblance.versions.advice import choose_option
 from resemblance.versions.index_maps import compute_document_moments, fit_affine_map
 from resemblance.versions.index_options import DECISION_EXIT_CODES, GroupRecall, Option, Recall
 from resemblance.versions.retrieval import version_rows
@@ -327,6 +328,25 @@ def test_candidates_are_re_ranked_and_a_part_is_re_embedded():
 
 def recall(low: float, groups: tuple[GroupRecall, ...] = ()) -> Recall:
     return Recall(low + 0.01, low, low + 0.02, 100, groups)
+
+
+GOOD, POOR = GroupRecall("a", 0.95, 0.92, 70), GroupRecall("b", 0.5, 0.4, 30)
+FEW = GroupRecall("c", 0.1, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("lows", "groups", "expected"),
+    [
+        ((0.2, 0.95, 0.99), (), ("map queries", "orthogonal", ())),
+        ((0.95, 0.95, 0.95), (GOOD, POOR), ("re-embed a part", "keep", ("b",))),
+        ((0.95, 0.9, 0.9), (GOOD, FEW), ("keep", "keep", ())),
+        ((0.95, 0.9, 0.9), (GOOD._replace(queries=30), POOR), ("re-embed", None, ())),
+    ],
+)
+def test_the_first_option_that_passes_in_every_group_is_chosen(lows, groups, expected):
+    named = enumerate(zip(("keep", "orthogonal", "affine"), lows))
+    options = [Option(name, i, recall(low, groups), None) for i, (name, low) in named]
+    assert choose_option(options, "new_model", 0.9, is_estimate=False) == expected
 
 
 def test_prices_give_the_number_of_queries_that_pays():
