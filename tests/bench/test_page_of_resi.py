@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from factories.resi_models import MEASURES, models
+from factories.resi_models import MEASURES, models, small_evaluation
 
 import resemblance as rs
 from resemblance.bench.case import Score
@@ -15,12 +15,13 @@ from resemblance.bench.ranks import summarize_scores
 from resemblance.bench.resi import Evaluation, result_of
 from resemblance.bench.resi.cases import SkippedTask
 from resemblance.bench.resi.groups import ModelGroup
+from resemblance.bench.resi.matrices import difference_limits
 from resemblance.bench.resi.rules import ScoringOptions
 from resemblance.bench.study_models import ModelFamily
 from resemblance.comparison.comparison import measure_info
 from resemblance.data.model_features import ModelFeatures
 from resemblance.report import write_page
-from resemblance.sections.figures import Bars, Boxes, Strips
+from resemblance.sections.figures import Bars, Boxes, Choice, Strips
 
 
 def made_up(
@@ -108,6 +109,28 @@ def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
     row = next(i for i, entries in enumerate(shown.rows) if entries[0] == "a")
     sign = next(s for s in shown.signs if (s.row, s.column) == (row, 1))
     assert (shown.rows[row][1], sign.text, sign.note) == (0.9, "*†", "2 comparisons failed")
+
+
+# ----------------------------------------------------------------------------------------- matrices
+
+
+def test_the_best_measure_is_the_example_of_the_maps():
+    facts = small_evaluation()
+    result = result_of(facts)
+    choice = figure(result, "accuracy", Choice)
+    scores = {
+        result.labels[s.measure]: s.value
+        for s in facts.scores
+        if s.cell[:3] == ("accuracy", "spearman_accuracy", "graphs")
+    }
+    example = choice.options[choice.static[0]].choices[3]
+    assert scores[example] == max(scores.values())
+
+
+def test_the_colors_of_a_map_are_of_different_representations():
+    values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
+    assert difference_limits(values) == (0.2, 0.6)
+    assert difference_limits(np.array([[1.0]])) == (0, 1)
 
 
 # ------------------------------------------------------------------ groups, failures, times, claims

@@ -21,10 +21,12 @@ from resemblance.bench.packs import open_pack
 from resemblance.bench.pinned import build_pack, pack_cases, pack_tasks
 from resemblance.bench.sensitivity.cases import FamilySets, round_differences
 from resemblance.bench.sensitivity.findings import P_VALUE_KINDS, Correlations, Findings
-from resemblance.bench.sensitivity.models import parse_bits, sensitivity_recipes
+from resemblance.bench.sensitivity.models import functionalities, parse_bits, sensitivity_recipes
 from resemblance.bench.sensitivity.suite import BENCHMARKS, MEASURES, SIZES
 from resemblance.bench.study import Purpose, is_running, purpose, save_purpose
 from resemblance.bench.study_models import ModelFamily
+from resemblance.models.model_folder import read_models
+from resemblance.models.recipe import add_default_traits
 from resemblance.sections import headlines
 
 run = partial(bench.run, "sensitivity")
@@ -181,6 +183,14 @@ def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
     assert "1 pretrained models" in findings["pretraining"].reasons["made/known/line"]
 
 
+def test_severities_are_averaged(models):
+    features = map(add_default_traits, read_models(models))
+    tuned = [s for s in features if s.traits["setting"] == "finetuned"]
+    found, first = functionalities(tuned), tuned[0].traits["accuracies"]
+    assert list(found) == ["fog", "rain"]
+    assert found["fog"][0] == pytest.approx((first["fog/1"] + first["fog/3"]) / 2)
+
+
 def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
     write_finetuned(tmp_path, [{"fog": 0.5 + seed / 10} for seed in range(4)])
     np.save(tmp_path / "m1" / "block0.npy", np.ones((SAMPLES, 8)))
@@ -226,6 +236,23 @@ def test_one_shift_without_differences_is_left_out_for_all(tmp_path):
     assert "1 of 4 models have no accuracy there" in section.reasons["made/known/line, hail/2"]
     means = next(t for t in section.tables if t.name.endswith(": measures"))
     assert means.rows[0][1] > 0.5
+
+
+def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(tmp_path):
+    random = np.random.default_rng(0)
+    for seed in range(6):
+        # models differ by much in fog, and by chance in rain; hail does not say which are right
+        right = {"fog/1": random.random(400) < 0.2 + seed / 10, "rain": random.random(400) < 0.5}
+        accuracies = {name: float(answers.mean()) for name, answers in right.items()}
+        words = {name: "".join(map(str, answers.astype(int))) for name, answers in right.items()}
+        traits = {"accuracies": accuracies | {"hail": 0.5 + seed / 10}, "right": words}
+        traits |= {"setting": "finetuned", "seed": seed}
+        write_model(tmp_path / f"m{seed}", finetuned(0, seed, seed / 5), traits)
+    result = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])
+    found = result["finetuning"]
+    assert {cell.split("/")[3] for _, cell in result.scores()} == {"fog", "rain", "hail"}
+    assert {cell.split("/")[3] for _, cell in result.ranks()} == {"fog", "hail"}
+    assert "not ranked: on other inputs" in found.reasons["made/known/line, rain"]
 
 
 def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):

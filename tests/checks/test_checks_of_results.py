@@ -122,6 +122,12 @@ def test_a_result_does_what_all_results_do(name):
             assert not {"mean", "recall", "truth", "numbers"} & set(record)
 
 
+def test_a_comparison_holds_its_measures_and_pairs_of_names():
+    found = made("Comparison")
+    keys = ("cka", "CKA", ("cka", "a", "b"), "rsa", 0)
+    assert [key in found for key in keys] == [True, True, True, False, False]
+
+
 def test_every_class_that_is_saved_has_an_instance_here():
     classes = {name.partition(" ")[0] for name in RESULTS}
     assert classes == {*RESULT_MODULES, "Comparison", "Evidence", "Result"}

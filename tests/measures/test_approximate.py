@@ -197,6 +197,8 @@ def test_the_lower_recall_of_a_pair_is_recorded(reps, poor):
         assert np.array_equal(recorded, np.minimum.outer(own, own))
         assert own[0] < 0.9
     assert {r.measure.split("[")[0] for r in compared.diagnostics} == {"mka", "cycle_knn", "cknna"}
+    words = compared.to_xarray()[POOR[0]].attrs["diagnostics"]
+    assert words.startswith("neighbor recall 0.")
 
 
 # ----------------------------------------------------------------- diagnostics of one's own measure

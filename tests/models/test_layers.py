@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -131,6 +133,18 @@ def test_quantised_layers():
     assert list(features.layers) == ["0", "1", "2", "3", "4"]
     np.testing.assert_array_equal(numbers(features, "3"), numbers(features, "4"))
     assert np.abs(numbers(features, "4") - model(ROWS).detach().numpy()).max() < 0.1
+
+
+class Answering(nn.Linear):
+    def forward(self, x):
+        return SimpleNamespace(last_hidden_state=super().forward(x), loss=None)
+
+
+def test_the_tensor_of_an_object_without_keys_is_taken():
+    model = nn.ModuleDict({"block": Answering(6, 3)})
+    model.forward = lambda x: model["block"](x).last_hidden_state
+    features = extract_module_features(model, [ROWS], "block")
+    np.testing.assert_allclose(numbers(features, "block"), model(ROWS).detach(), rtol=1e-6)
 
 
 # --------------------------------------------------------------------------------------------blocks

@@ -105,6 +105,7 @@ REFUSED_FILES = {
     "bad.tsv": [("sentence\tlabel\na\t1\nb\tc\t1\n", "line 3 .* has 3 cells, and the header 2")],
     "b.csv": [('text\n"a" b"\n', "line 2 of .* is no CSV"), ("text\n", "no row below its header")],
     "c.jsonl": [
+        ("[" * 100_000, "line 1 of .* is no JSON"),
         ("[1]", "line 1 of .* must be an object or a text; got list"),
         ('{"text": "a"}\n{"b": 1}', "line 2 of .* lacks the entries text"),
         ('{"text": "a"}\n{"text": 1}', "line 2 of .* holds a int, not a text"),
