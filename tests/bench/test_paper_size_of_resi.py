@@ -85,7 +85,7 @@ def test_all_architectures_make_all_tests_that_the_paper_has_with_their_models(f
     assert "the paper does not make this test" in absence.reason
     assert (facts.size, facts.is_trial) == ("paper-slice", True)
     for architecture in ("gcn", "sage", "gat"):
-        assert models[architecture, "accuracy"] == models[architecture, "output"] == [3]
+        assert models[architecture, "accuracy"] == models[architecture, "output"] == [4]
         for test in ("labels", "shortcut", "augmentation"):  # such as normal, 25 %, 100 %
             assert models[architecture, test] == [3 * 2]
         assert len(models[architecture, "layers"]) == 2
@@ -222,7 +222,7 @@ def test_a_plan_counts_models_and_what_is_there(finished, tmp_path, call, monkey
     assert code == 0
     rows = {row["architecture"]: row for row in json.loads(out)}
     assert list(rows) == ["GCN", "GraphSAGE", "GAT", "P-GNN"]
-    counts = {"normal": 3, "layers": 2, "labels": 4, "shortcut": 6, "augmentation": 4}
+    counts = {"normal": 4, "layers": 2, "labels": 4, "shortcut": 6, "augmentation": 4}
     assert rows["GCN"]["models"] == counts
     assert rows["GCN"]["trained"] == sum(counts.values())
     assert rows["GCN"]["cpu_hours"] == 0

@@ -271,7 +271,7 @@ def test_an_upgrade_puts_the_columns_of_both_models_in_one_order():
     for new, pair in ((MOVED, (queries, moved)), (WORDS, (moved, queries))):
         result = rs.upgrade_index(WORDS, new, *pair, progress=False)
         assert result.decision == "keep"
-        assert "were put in the order" in repr(result).splitlines()[1]
+        assert "were put in the order" in repr(result).splitlines()[2]
     with pytest.raises(ValueError, match="columns with different names"):
         rs.upgrade_index(WORDS, MOVED, queries.rename(columns={"a": "z"}), moved, progress=False)
 

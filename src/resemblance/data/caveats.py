@@ -497,10 +497,11 @@ def _variance_shares(x: Representation) -> VarianceShares:
     with np.errstate(all="ignore"):
         mean = source.mean(axis=0, dtype=np.float64)
         height = max(1, MAX_NUMBERS_TO_COPY // source.shape[1])
-        blocks = (source[start:stop] - mean for start, stop in row_blocks(len(source), height))
-        sums = [(square.sum(axis=1), square.sum(axis=0)) for square in map(np.square, blocks)]
-        samples = np.concatenate([row_sums for row_sums, _ in sums])
-        features = np.sum([column_sums for _, column_sums in sums], axis=0)
+        samples, features = np.empty(len(source)), np.zeros(source.shape[1])
+        for start, stop in row_blocks(len(source), height):
+            squares = np.square(source[start:stop] - mean)
+            samples[start:stop] = squares.sum(axis=1)
+            features += squares.sum(axis=0)
         total = float(samples.sum())
     # Among few samples, one sample often has most of the variance
     if not 0 < total < math.inf or len(source) < MIN_ITEMS_FOR_HALF:

@@ -59,11 +59,11 @@ TRAINING_PLANS: Mapping[str, TrainingPlan] = {
     # for accuracies and outputs, which rank no measure, and five seeds are enough for layers.
     "demo": TrainingPlan(5, 5, dict.fromkeys(DOMAINS, EXTREME_STRENGTHS)),
     "mini": TrainingPlan(10, 5, {name: domain.strengths for name, domain in DOMAINS.items()}),
-    "standard": TrainingPlan(10, 5, dict.fromkeys(DOMAINS, ALL_STRENGTHS)),
     # All architectures, for groups and layers.
     "architectures": TrainingPlan(
         3, 3, {name: domain.strengths for name, domain in DOMAINS.items()}
     ),
+    "standard": TrainingPlan(10, 5, dict.fromkeys(DOMAINS, ALL_STRENGTHS)),
 }
 # Trains recipes, and returns the reasons of failed trainings by model name.
 TrainFunction = Callable[[Sequence[Recipe], TrainingEnvironment | None], Mapping[str, str]]
