@@ -24,9 +24,11 @@ import resemblance as rs
 from resemblance.base.formatting import count_with_noun
 from resemblance.bench.case import task_name
 from resemblance.bench.packs import Pack, open_pack
+from resemblance.bench.packs.opening import find_pack
 from resemblance.bench.pinned import PACK_MODELS_FOLDER
 from resemblance.bench.ranking import PackScores, ScoredCell, write_scores
 from resemblance.bench.ranking.ranking import (
+    ARCHITECTURES_PACK,
     ARCHITECTURES_SERIES,
     DEFAULT_PACK_SERIES,
     packs_of,
@@ -191,7 +193,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
     try:
         packs = list(map(open_pack, options.packs or ())) or list(packs_of(options.series))
     except ValueError as error:
-        if options.series != ARCHITECTURES_SERIES:
+        is_missing = options.series == ARCHITECTURES_SERIES and not find_pack(ARCHITECTURES_PACK)
+        if options.packs or options.check or not is_missing:
             raise
         print(f"nothing computed: {error}")
         return 0

@@ -201,6 +201,9 @@ def test_what_the_board_that_ships_answers():
     assert answers["deletion"].of("rsa") is None
 
 
+ARCHITECTURES = "leaderboard --packs architectures --unit networks"
+
+
 def test_what_ten_networks_answer(call):
     board = rs.leaderboard(packs="architectures", unit="networks")
     training, layers = board.answers
@@ -209,8 +212,12 @@ def test_what_ten_networks_answer(call):
     assert not any(line.joint.is_better for a in board.answers for line in a.measures)
     worse = {m for line in training.measures if line.joint.is_worse for m in line.measures}
     assert worse == {"imd", "mmd", "sliced_wasserstein"}
-    assert "Better than CKA: no measure. Worse than CKA: " in rs.leaderboard().caveats[-1]
-    found = call("leaderboard --packs architectures --unit networks --format json")[1]
+    sentence = "(10 for training, 9 for layers): better than CKA: no measure. Worse than CKA: "
+    assert sentence in rs.leaderboard().caveats[-1]
+    assert "MMD has no answer to how far apart" in rs.leaderboard(baseline="mmd").caveats[-1]
+    assert "other networks on the same data sets" in call(ARCHITECTURES)[1]
+    assert "with other data sets" in call("leaderboard --unit networks --benchmark resi")[1]
+    found = call(f"{ARCHITECTURES} --format json")[1]
     assert json.loads(found)["questions"][0]["surely better than CKA"] == "none"
 
 

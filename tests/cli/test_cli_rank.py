@@ -91,7 +91,8 @@ def test_rank_in_python_is_what_the_command_prints(call, tiny, folder):
     [
         ((), {}, "needs a measure"),
         (("cka",), {"benchmark": "nothing"}, "got 'nothing'"),
-        (("cka",), {"benchmark": "stability"}, "no pack of it"),
+        (("cka",), {"benchmark": "stability"}, "no pack of the benchmark"),
+        (("cka",), {"packs": "architectures", "benchmark": "stability"}, "no pack of the bench"),
         (("cka",), {"packs": "nothing"}, "no packs of the series 'nothing'"),
         (("cka",), {"packs": "architectures", "against": None}, "build the pack .* --size arch"),
         (("cka",), {"unit": "models"}, "unit must be"),

@@ -23,10 +23,6 @@ ANSWERS_NOTE = (
     "intervals hold together with all measures of a row. Measures with equal scores in every task "
     "count once."
 )
-POPULATIONS: Mapping[str, str] = {  # by random unit, the models that the answers hold for
-    "seeds": "other seeds of the same networks.",
-    "networks": "other networks on the same data sets, as if the networks were drawn at random.",
-}
 MEASURES_NOTE = (
     "* may be the best of the column; + and − better and worse than the baseline, by the intervals "
     "that hold together with all measures. Largest shortfall: the largest distance from the best "
@@ -177,7 +173,9 @@ def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
 
 def differences_sentence(answers: Sequence[Answer], labels: Labels) -> str:
     """Return which measures are surely better, and surely worse, than the baseline, question by
-    question: "Better than CKA: no measure. Worse than CKA: MMD (how far apart layers are)."."""
+    question, and the questions without an answer of the baseline: "Better than CKA: no measure.
+    Worse than CKA: MMD (how far apart layers are)."."""
+    baseline = labels.get(answers[0].baseline, answers[0].baseline)
     sentences = []
     for is_better, word in ((True, "Better"), (False, "Worse")):
         parts = []
@@ -189,9 +187,22 @@ def differences_sentence(answers: Sequence[Answer], labels: Labels) -> str:
             ]
             if names:
                 parts.append(f"{', '.join(names)} ({answer.question.words})")
-        baseline = labels.get(answers[0].baseline, answers[0].baseline)
         sentences.append(f"{word} than {baseline}: {'; '.join(parts) or 'no measure'}.")
+    if words := [a.question.words for a in answers if a.of(a.baseline) is None]:
+        sentences.append(f"{baseline} has no answer to {join_words(words)}.")
     return " ".join(sentences)
+
+
+def population_words(answers: Iterable[Answer]) -> str:
+    """Return the models that the answers hold for: "other seeds of the same networks."."""
+    answers = list(answers)
+    if not any(answer.unit == "networks" for answer in answers):
+        return "other seeds of the same networks."
+    # The name of a network is domain/data set/architecture, or domain/architecture.
+    places = [[m.split("/")[:-1][:2] for m in answer.models] for answer in answers]
+    shares = any(place in group[:i] for group in places for i, place in enumerate(group) if place)
+    data = "on the same data sets" if shares else "with other data sets"
+    return f"other networks {data}, as if the networks were drawn at random."
 
 
 # --------------------------------------------------------------------------------------- as tables
@@ -229,7 +240,7 @@ def questions_table(answers: Sequence[Answer], labels: Labels) -> Table:
     """Return the table with a row per question. ``labels``: of measures, by specification."""
     records = question_records(answers, labels)
     unit = answers[0].unit if answers else "seeds"
-    note = ANSWERS_NOTE.format(POPULATIONS[unit], unit)
+    note = ANSWERS_NOTE.format(population_words(answers), unit)
     return Table.of(records, "questions", "What the benchmarks answer", note)
 
 

@@ -138,7 +138,7 @@ def leaderboard(
     """Return the answers of the benchmarks about all measures, question by question.
 
     The tasks are fixed, and the models are random: an answer holds for other seeds of the same
-    networks, or with ``unit="networks"`` for other networks on the same data sets. ``answers``: for
+    networks, or with ``unit="networks"`` for other networks. ``answers``: for
     every question the measures that may be the best, and the differences from the ``baseline`` with
     intervals that hold together. ``records()`` has a record per measure: ``spec``, ``label``,
     ``version``, ``family``; for every question, such as "layers", ``layers`` (the mean score),
@@ -195,8 +195,9 @@ def leaderboard_of_subset(
 
 
 def _ten_networks_sentence(board: Board, baseline: str) -> str:
-    """Return which measures differ from the baseline over ten networks, with networks as the random
-    unit; "" for a leaderboard of other packs, or without scores of the baseline."""
+    """Return which measures differ from the baseline on the pack of ten networks, with networks as
+    the random unit, and how many networks each question has; "" for a leaderboard of
+    other packs, or without scores of the baseline."""
     series = {pack_series(f.pack) for files in board.scores.values() for f in files.values()}
     if series != {DEFAULT_PACK_SERIES} or not SHIPPED_ARCHITECTURES.is_file():
         return ""
@@ -205,10 +206,12 @@ def _ten_networks_sentence(board: Board, baseline: str) -> str:
         return ""
     subsets = select_task_subset(other), select_measure_subset(other)
     answers = answers_of_subset(other, *subsets, baseline, "networks")
+    counts = ", ".join(f"{len(a.models)} for {a.question.name}" for a in answers)
+    differences = differences_sentence(answers, other.labels)
     return (
-        f"The random unit is one of the {len(answers[0].models)} networks of {ARCHITECTURES_PACK}. "
-        f"{differences_sentence(answers, other.labels)} All answers: resemblance leaderboard "
-        "--packs architectures --unit networks."
+        f"On {ARCHITECTURES_PACK}, with networks as the random unit ({counts}): "
+        f"{differences[:1].lower()}{differences[1:]} All answers: resemblance leaderboard --packs "
+        "architectures --unit networks."
     )
 
 

@@ -94,11 +94,11 @@ def _score_age(scores: PackScores) -> tuple[int, str, int]:
 
 def _check_known_pack_versions(pack_scores: Iterable[PackScores]) -> None:
     """Raise ``ValueError`` for scores on an unknown version of a known pack, which would displace
-    all scores of the suite."""
+    all scores of the suite. A copy of the pack of ten architectures has a manifest of its own."""
     manifests = {p.identity: p.manifest for p in list_packs()}
-    names = {identity.partition("@")[0] for identity in manifests}
+    names = {identity.partition("@")[0] for identity in (*manifests, ARCHITECTURES_PACK)}
     for scores in pack_scores:
-        if scores.pack.partition("@")[0] not in names:
+        if scores.pack.partition("@")[0] not in names or scores.pack == ARCHITECTURES_PACK:
             continue
         if manifests.get(scores.pack) != scores.manifest:
             raise ValueError(
@@ -206,32 +206,50 @@ def join_measure_scores(
 
 def _check_equal_results(first: PackScores, second: PackScores) -> None:
     names = f"{first.measure.spec} and {second.measure.spec}"
-    if (first.pack, first.manifest) != (second.pack, second.manifest):
+    if first.pack == second.pack and first.manifest != second.manifest:
         raise ValueError(
-            f"{names} have scores on different packs: {first.pack} ({first.manifest[:12]}) and "
-            f"{second.pack} ({second.manifest[:12]}); compute them again on one"
+            f"{names} have scores on two copies of {first.pack} ({first.manifest[:12]} and "
+            f"{second.manifest[:12]}), because training gives other features on another machine; "
+            "compare the measures on your own copy: resemblance rank MEASURE --packs "
+            f"{pack_series(first.pack)} --against FILE"
+        )
+    if first.pack != second.pack:
+        raise ValueError(
+            f"{names} have scores on different packs: {first.pack} and {second.pack}; "
+            "compute them again on one"
         )
     if [c[:2] for c in first.cells] != [c[:2] for c in second.cells]:
         raise ValueError(f"{names} have scores on different tasks of {first.pack}")
 
 
 def packs_of(
-    packs: str = DEFAULT_PACK_SERIES, scores: Iterable[PackScores] = ()
+    packs: str = DEFAULT_PACK_SERIES,
+    scores: Iterable[PackScores] = (),
+    benchmark: str | None = None,
 ) -> tuple[Pack, ...]:
     """Open the packs of a series: the newest version of every pack, in the order of suites.
+    ``benchmark``: open the pack of this suite alone.
 
     Known packs are the packs that ship with the library, the pack of ten architectures, and the
     packs of ``scores``, possibly in the cache.
 
-    Raises ``ValueError`` for a series without known packs, for a pack that you must build first,
-    and for scores with a different manifest of the pack.
+    Raises ``ValueError`` for a series without known packs (of the benchmark), for a pack that
+    you must build first, and for scores with a different manifest of the pack.
     """
     entries = [(p.version, p.suite, p.identity) for p in list_packs()]
-    entries.append((1, "resi", ARCHITECTURES_PACK))
+    suite, _, version = ARCHITECTURES_PACK.replace("@", "-").split("-")
+    entries.append((int(version), suite, ARCHITECTURES_PACK))
     entries += [(s.pack_version, s.suite, s.pack) for s in scores]
     identities = {suite: pack for _, suite, pack in sorted(entries) if pack_series(pack) == packs}
     if not identities:
         raise ValueError(f"no packs of the series {packs!r} are known; see: resemblance pack list")
+    if benchmark is not None:
+        identities = {suite: pack for suite, pack in identities.items() if suite == benchmark}
+    if not identities:
+        raise ValueError(
+            f"the series {packs!r} has no pack of the benchmark {benchmark!r}; choose another "
+            "benchmark, or another series of packs"
+        )
     if ARCHITECTURES_PACK in identities.values() and find_pack(ARCHITECTURES_PACK) is None:
         raise ValueError(
             f"the scores on {ARCHITECTURES_PACK} ship with the library, and the features do not; "

@@ -20,7 +20,13 @@ from resemblance.sections.figures import FIGURE_TYPES
 from resemblance.sections.result import Result
 
 from .. import SUITES
-from ..answer_tables import format_difference, format_ends, format_score, networks_sentence
+from ..answer_tables import (
+    format_difference,
+    format_ends,
+    format_score,
+    networks_sentence,
+    population_words,
+)
 from ..answers import BASELINE, RANDOM_UNITS, Answer, Interval
 from ..packs import Pack
 from ..study import StageProgress
@@ -41,11 +47,6 @@ INTERVALS_NOTE = (
     "difference: from the baseline. low and high: the 95 % interval of this comparison alone. "
     "low_together and high_together: the 95 % interval that holds together with all measures. "
     "holds_together: whether this interval shows the difference, too."
-)
-
-
-NETWORKS_UNIT_NOTE = (
-    "The random unit is the network: the intervals hold for other networks on the same data sets."
 )
 
 
@@ -207,12 +208,12 @@ def rank(
     if save is not None:
         # Report a file of another kind before the work starts.
         read_scores_if_any(save)
-    opened_packs = packs_of(packs, () if against is None else read_scores(against))
-    suite_packs = _packs_of_suite(opened_packs, benchmark)
+    against_scores = () if against is None else read_scores(against)
+    opened_packs = packs_of(packs, against_scores, benchmark)
     reference_scores = _reference_scores(opened_packs, against, packs)
     _check_baseline(baseline, entries, reference_scores, opened_packs)
     with open_executor("bench.rank", jobs) as executor:
-        scores = score_packs(suite_packs, entries, executor, progress)
+        scores = score_packs(opened_packs, entries, executor, progress)
     if save is not None:
         write_scores(save, scores)
     board = board_of([*reference_scores, *scores])
@@ -263,7 +264,8 @@ def verdicts_on_board(
     page = None if benchmark else page_of_board(board, answers, own, caveats)
     networks = networks_sentence(answers, board.labels)
     if unit == "networks":
-        networks = NETWORKS_UNIT_NOTE
+        models = population_words(answers)
+        networks = f"The random unit is the network: the intervals hold for {models}"
     return RankedMeasures(found, scores, networks, page, caveats)
 
 
@@ -300,16 +302,6 @@ def _verdict(
     return verdict._replace(
         difference=line.single, together=line.joint, may_be_best=line.may_be_best, equals=equals
     )
-
-
-def _packs_of_suite(packs: Sequence[Pack], benchmark: str | None) -> list[Pack]:
-    suite_packs = [pack for pack in packs if benchmark in (None, pack.manifest.suite)]
-    if not suite_packs:
-        raise ValueError(
-            f"bench.rank: benchmark {benchmark!r}: the leaderboard has no pack of it; choose "
-            "another benchmark, or another series of packs"
-        )
-    return suite_packs
 
 
 def _reference_scores(
