@@ -378,8 +378,8 @@ HELP: HelpTexts = {
     "repeated); default: both.",
     "map_file": typer.Option(
         "--map",
-        help="Save the chosen map to this .npz file, with the vectors it applies to: queries or "
-        "documents.",
+        help="Save the chosen map to this .npz file, for rs.load(FILE)(rows). The file says "
+        "whether the map is for queries or for documents.",
     ),
     "cost_per_document": "Cost of embedding one document.",
     "cost_per_miss": "Cost of missing one document for one query, in the unit of "

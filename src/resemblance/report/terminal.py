@@ -3,6 +3,7 @@ matrices of few representations."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -310,12 +311,16 @@ def claim_table(result: Result) -> TextTable:
 
 
 def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
-    """Return the line with the claims without data; an empty list if all claims have data."""
+    """Return the line with the claims without data and the most frequent reason; an empty list if
+    all claims have data."""
+    claims = tuple(claims)
     numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
     if not numbers:
         return []
     count = count_with_noun(len(numbers), "claim")
-    return [f"No data on {count}: {', '.join(dict.fromkeys(numbers))}."]
+    notes = Counter(c.note for c in claims if c.verdict == NO_DATA and c.note)
+    reason = f" ({notes.most_common(1)[0][0]})" if notes else ""
+    return [f"No data on {count}: {', '.join(dict.fromkeys(numbers))}{reason}."]
 
 
 def mean_rank_table(result: Result) -> TextTable:

@@ -208,6 +208,11 @@ def _is_notable_share(count: int, n: int) -> bool:
     return MIN_FACT_SHARE * n <= count < n
 
 
+def _rows_in_words(count: int, n: int) -> str:
+    """Return the number of rows as the first words of a sentence, for example "All 40 rows"."""
+    return _format_row_count(count, n).capitalize()
+
+
 def _format_row_count(count: int, n: int) -> str:
     if count == n:
         return f"all {n:,} rows"
@@ -252,7 +257,7 @@ def _equal_rows_fact(count: int, n: int, x: Rows) -> Fact:
         "equal rows",
         count,
         n,
-        f"{_format_row_count(count, n)} are equal to the last bit in both versions, the others "
+        f"{_rows_in_words(count, n)} are equal to the last bit in both versions, the others "
         "are not.",
         remedy,
     )
@@ -543,10 +548,10 @@ def find_batch_facts(
                 "shared rows",
                 count,
                 m,
-                f"{_format_row_count(count, m)} of the {names[1]} are rows of the {names[0]}, "
+                f"{_rows_in_words(count, m)} of the {names[1]} are rows of the {names[0]}, "
                 "too, but the tests assume different samples.",
                 "Leave these rows out of one batch, or compare the same samples in pairs: "
-                "paired=True.",
+                "paired=True, without --unpaired.",
             ),
         )
     return (
