@@ -217,6 +217,16 @@ def test_the_script_prints_differences_and_writes_nothing(tiny, monkeypatch, cap
     assert file.read_text() == before
 
 
+def test_the_script_ends_well_only_without_the_pack_of_architectures(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(tmp_path))
+    words = ["--series", "architectures", "cka"]
+    assert board_scores.main(words) == 0
+    assert "nothing computed: " in capsys.readouterr().out
+    for more in (["--check"], ["--packs", "bad.tar.xz"]):
+        with pytest.raises(ValueError, match=r"build the pack|bad\.tar\.xz"):
+            board_scores.main([*words, *more])
+
+
 def test_the_script_computes_what_the_file_lacks(tiny, monkeypatch, capsys):
     file, packs = tiny
     monkeypatch.setattr(board_scores, "packs_of", lambda name: packs)

@@ -70,6 +70,8 @@ def test_a_sentence_has_both_intervals_and_a_measure_with_nearly_the_same_scores
     measure = MeasureVerdicts("mine", "Mine", "CKA", verdicts, 1.0, None)
     words = verdict_sentences(measure)
     assert "+0.04 (0.01 to 0.08) as a single comparison, not shown together with all" in words
+    few = measure._replace(verdicts=(verdict._replace(n_together=2),))
+    assert "not shown together with 2 measures (" in verdict_sentences(few)
     assert "Same scores as RSA in 9 of 10 questions" in words
     ranked = RankedMeasures((measure, measure), (), "No network differs.")
     assert {record["holds_together"] for record in ranked.records()} == {False}

@@ -11,8 +11,8 @@ import pytest
 from factories.boards import SERIES, SPECS, cards, scores_of
 
 import resemblance as rs
-from resemblance.bench.ranking import ranking, read_board, score, write_scores
-from resemblance.bench.ranking.ranking import packs_of
+from resemblance.bench.ranking import ranking, read_board, read_scores, score, write_scores
+from resemblance.bench.ranking.ranking import SHIPPED_ARCHITECTURES, packs_of
 from resemblance.bench.ranking.trivial import TRIVIAL_SPECS
 from resemblance.bench.reliability import LEAST_RELIABILITY
 
@@ -219,6 +219,17 @@ def test_what_ten_networks_answer(call):
     assert "with other data sets" in call("leaderboard --unit networks --benchmark resi")[1]
     found = call(f"{ARCHITECTURES} --format json")[1]
     assert json.loads(found)["questions"][0]["surely better than CKA"] == "none"
+
+
+def test_scores_on_another_pack_of_ten_networks_are_refused(tmp_path):
+    own = next(s for s in read_scores(SHIPPED_ARCHITECTURES) if s.measure.spec == "cka")
+    for changes, problem in (
+        ({"manifest": "0" * 64}, "two copies of resi-architectures@1 .* --against FILE"),
+        ({"pack": "resi-architectures@2"}, "this version of the library does not know"),
+    ):
+        file = write_scores(tmp_path / f"{problem[:3]}.jsonl", [own._replace(**changes)])
+        with pytest.raises(ValueError, match=problem):
+            rs.leaderboard(file, packs="architectures")
 
 
 def test_tasks_that_expect_noise_are_not_counted(call):

@@ -117,6 +117,8 @@ def test_a_pack_that_was_built_again_needs_scores_of_the_baseline(tiny, monkeypa
     ranked = rs.bench.rank("procrustes", "cka", packs="tiny", unit="networks")
     assert {m.spec: m.baseline for m in ranked.measures} == {"procrustes": "CKA", "cka": "CKA"}
     assert "The random unit is the network" in ranked.summary()
+    assert all(v.size_alone is not None for v in ranked.measures[0].verdicts)
+    assert {s.measure.spec for s in ranked.scores} == {"procrustes", "cka"}
 
 
 def test_saved_scores_are_used_like_all_others(call, tiny, folder):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from resemblance.base.formatting import count_with_noun, format_duration, format_number, join_words
 from resemblance.base.results import BaseResult
 from resemblance.base.text import check_choice, did_you_mean
-from resemblance.catalogue import get_measures
+from resemblance.catalogue import get_measures, preset
 from resemblance.contracts._measure import Measure
 from resemblance.engine.jobs import Jobs, open_executor
 from resemblance.report.terminal import plain_table
@@ -45,7 +45,8 @@ from .trivial import size_alone
 MIN_SHARE_OF_EQUAL_SCORES = 0.75  # of the questions, for a sentence on a measure with equal scores
 INTERVALS_NOTE = (
     "difference: from the baseline. low and high: the 95 % interval of this comparison alone. "
-    "low_together and high_together: the 95 % interval that holds together with all measures. "
+    "low_together and high_together: the 95 % interval that holds together with all measures that "
+    "have scores. "
     "holds_together: whether this interval shows the difference, too."
 )
 
@@ -60,7 +61,8 @@ class QuestionVerdict(NamedTuple):
     together with all measures. Both are None without intervals. ``may_be_best``: no other measure
     is ahead by more than chance. ``equals``: labels of measures with equal scores in all tasks.
     ``size_alone``: the score of size alone, a trivial measure. ``is_baseline``: the measure is the
-    baseline itself.
+    baseline itself. ``n_together``: the number of measures that ``together`` holds with; None for
+    all measures of the leaderboard.
     """
 
     question: str
@@ -75,6 +77,7 @@ class QuestionVerdict(NamedTuple):
     size_alone: float | None = None
     is_baseline: bool = False
     reason: str = ""
+    n_together: int | None = None
 
     @property
     def verdict(self) -> str:
@@ -177,8 +180,8 @@ def rank(
     other networks, see ``unit``). The score of a question is the mean over networks of the mean
     score over tasks. The interval of the difference from the baseline follows from the scores
     without each seed or network (see ``resemblance.significance.jackknife``). A verdict follows
-    from the interval of the comparison alone; a second interval holds together with all measures of
-    the leaderboard.
+    from the interval of the comparison alone; a second interval holds together with all measures
+    that have scores on the packs.
 
     Parameters
     ----------
@@ -212,11 +215,15 @@ def rank(
     opened_packs = packs_of(packs, against_scores, benchmark)
     reference_scores = _reference_scores(opened_packs, against, packs)
     _check_baseline(baseline, entries, reference_scores, opened_packs)
+    # On a pack that you built, no trivial measure has scores.
+    lines = () if reference_scores or size_alone in entries else (size_alone,)
     with open_executor("bench.rank", jobs) as executor:
-        scores = score_packs(opened_packs, entries, executor, progress)
+        all_scores = score_packs(opened_packs, (*entries, *lines), executor, progress)
+    specs = {measure.spec for measure in entries}
+    scores = tuple(s for s in all_scores if s.measure.spec in specs)
     if save is not None:
         write_scores(save, scores)
-    board = board_of([*reference_scores, *scores])
+    board = board_of([*reference_scores, *all_scores])
     return verdicts_on_board(board, entries, scores, baseline, benchmark, unit)
 
 
@@ -272,7 +279,8 @@ def verdicts_on_board(
 def _measure_verdicts(
     board: Board, answers: Iterable[Answer], spec: str, baseline: str
 ) -> MeasureVerdicts:
-    verdicts = tuple(_verdict(answer, spec, baseline, board.labels) for answer in answers)
+    is_whole = {m.spec for m in preset("leaderboard")} <= board.cards.keys()
+    verdicts = tuple(_verdict(answer, spec, baseline, board.labels, is_whole) for answer in answers)
     seconds = cpu_seconds_on_packs(board, spec)
     suites = [s for s, files in board.scores.items() if {spec, baseline} <= files.keys()]
     reference = sum(board.scores[suite][baseline].seconds for suite in suites)
@@ -284,8 +292,9 @@ def _measure_verdicts(
 
 
 def _verdict(
-    answer: Answer, spec: str, baseline: str, labels: Mapping[str, str]
+    answer: Answer, spec: str, baseline: str, labels: Mapping[str, str], is_whole: bool
 ) -> QuestionVerdict:
+    """Return a verdict. ``is_whole``: all measures of the leaderboard have scores."""
     line, other, size = answer.of(spec), answer.of(baseline), answer.of(size_alone.spec)
     verdict = QuestionVerdict(
         answer.question.name,
@@ -295,6 +304,7 @@ def _verdict(
         other.score if other else None,
         size_alone=size.score if size else None,
         is_baseline=spec == baseline,
+        n_together=None if is_whole else sum(len(m.measures) for m in answer.measures),
     )
     if line is None:
         return verdict._replace(reason=answer.missing.get(spec, "the measure was not scored here"))
@@ -381,17 +391,19 @@ def _missing_answers_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]
 def _both_intervals(verdict: QuestionVerdict) -> str:
     """Return the difference with both intervals: "+0.04 (0.01 to 0.08 alone, 0.01 to 0.09 together
     with all measures)", or "+0.04 (0.01 to 0.08) as a single comparison, not shown together with
-    all measures (−0.03 to 0.12)"; "" without a difference."""
+    all measures (−0.03 to 0.12)"; with fewer measures than the leaderboard has, "together with 2
+    measures"; "" without a difference."""
     if verdict.difference is None:
         return ""
     difference, alone = format_difference(verdict.difference), format_ends(verdict.difference)
     if verdict.together is None:
         return f"{difference} ({alone})"
-    together = format_ends(verdict.together)
+    together, count = format_ends(verdict.together), verdict.n_together
+    group = "all measures" if count is None else count_with_noun(count, "measure")
     if verdict.holds_together:
-        return f"{difference} ({alone} alone, {together} together with all measures)"
+        return f"{difference} ({alone} alone, {together} together with {group})"
     return (
-        f"{difference} ({alone}) as a single comparison, not shown together with all measures "
+        f"{difference} ({alone}) as a single comparison, not shown together with {group} "
         f"({together})"
     )
 
