@@ -57,7 +57,7 @@ class IndexMap(NamedTuple):
         return scale_to_unit_length(mapped) if self.normalize_mapped else mapped
 
     def save(self, path: str | Path) -> None:
-        """Write the map to a file of :func:`numpy.savez`, one array per attribute.
+        """Write the map to a file of ``numpy.savez``, one array per attribute.
 
         :func:`resemblance.load` returns the map.
         """
