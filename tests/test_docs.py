@@ -143,7 +143,8 @@ def test_options_in_commands_exist(subtests: pytest.Subtests) -> None:
             words = shlex.split(line, comments=True)
             while words and hasattr(command, "get_command"):
                 command = command.get_command(None, words.pop(0))
-            known = {spelling for p in command.params for spelling in p.opts} | {"--help"}
+            spellings = (s for p in command.params for s in (*p.opts, *p.secondary_opts))
+            known = {*spellings, "--help"}
             options = {word for word in words if re.fullmatch(r"--\w[\w-]*", word)}
             with subtests.test(f"{name_of(page)}: {line}"):
                 assert options <= known | {"--version"}
