@@ -254,7 +254,7 @@ MUTANTS = (
     Mutant("single intervals borrow, too", "significance/jackknife.py", "borrows=is_joint", "borrows=True",
            "significance/test_jackknife.py::test_the_error_of_a_plain_mean_is_that_of_students_t"),
     Mutant("joint intervals are single", "significance/jackknife.py", "if is_joint and rivals.any():", "if False:",
-           "significance/test_jackknife.py::test_joint_intervals_are_wider_and_no_number_depends_on_the_order_of_measures"),
+           "significance/test_jackknife.py::test_joint_intervals_borrow_a_degree_from_the_median_pair"),
     Mutant("readings are experiments", "bench/answers.py", "for task in tasks:\n            by_measure",
            "for task in tasks[:1]:\n            by_measure", "bench/test_answers.py::test_a_dropped_seed_moves_all_tasks_of_a_network_together"),
     Mutant("trivial measures compete", "bench/answers.py", "(spec not in trivial and (among", "(True and (among",
