@@ -432,7 +432,7 @@ MUTANTS = (
     Mutant("a window one bin too long", "data/layouts.py", "0 <= start < stop <= bins",
            "0 <= start < stop <= bins + 1", "statistics/test_trials.py::test_bins_are_pooled_in_the_window"),
     Mutant("layers that the next one changes", "models/one_batch.py", "pooled.astype(array.dtype) if", "pooled if",
-           "models/test_hooks.py::test_all_layers_in_the_order_of_execution"),
+           "models/test_layers.py::test_a_layer_is_kept_as_it_was_before_the_next_one_changes_it"),
     Mutant("models stay in evaluation mode", "models/one_batch.py", "module.training = True", "pass",
            "models/test_hooks.py::test_modes_hooks_and_random_state_come_back_after_an_error_too"),
     Mutant("hooks stay", "models/one_batch.py", "handle.remove()", "pass",

@@ -522,3 +522,11 @@ def test_maps_of_a_linear_layer_have_their_channels_last():
     images = torch.randn(30, 16, 10, 3)
     with pytest.warns(UserWarning, match="layer '0' returns maps with channels last"):
         extract_module_features(net, [images], layers=["0"], outputs=False, progress=False)
+
+
+def test_a_layer_is_kept_as_it_was_before_the_next_one_changes_it():
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(inplace=True))
+    features = extract_module_features(model, [ROWS])
+    expected = model[0](ROWS).detach().numpy()
+    np.testing.assert_allclose(numbers(features, "0"), expected, rtol=1e-5, atol=1e-6)
+    assert (expected < 0).any()
