@@ -295,7 +295,6 @@ def extract_loaded_model(
     ``sample_entry``: the entry of a batch with a row per sample. Raises ``ValueError`` for features
     of another model or of other samples in the folder.
     """
-    check_batch_size("extract_features", batch_size)
     options: Any = {"outputs": outputs, "sample_entry": sample_entry, "time_first": time_first}
     if isinstance(pool, Mapping):
         return [
