@@ -116,7 +116,7 @@ MUTANTS = (
            "inference/test_moments.py::test_a_large_constant_costs_no_digits inference/test_moments.py::test_moments_are_those_over_all_orders"),
     # ---- inference: parts, intervals, differences, sample size
     Mutant("labels of all samples without a group", "inference/jackknife.py",
-           "subsample_measure(measure, rows, n).evaluate", "measure.evaluate",
+           "subsample_measure(measure, rows, x).evaluate", "measure.evaluate",
            "inference/test_leaving_out.py::test_labels_lose_the_entries_of_a_group"),
     Mutant("closed forms for any number of samples", "inference/jackknife.py",
            " and not measure.takes_blocks(n)", "",

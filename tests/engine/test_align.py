@@ -236,6 +236,10 @@ def test_repeats_of_a_stimulus_stay_in_one_fold():
     expected = rs.procrustes.with_parameters(held_out=folds)(X, Y)
     y = rs.Representation(Y, "y", ids=ids)
     assert rs.procrustes.with_parameters(held_out=5)(x, y) == pytest.approx(expected, rel=1e-12)
+    sides = {"x": x}, {"y": y, "z": rs.Representation(Y**3, "z", ids=ids)}
+    fits = [rs.linear_regression.with_parameters(held_out=f) for f in (5, folds)]
+    number, given = (rs.score_models(*sides, measure=m) for m in fits)
+    assert number.low == given.low > -2
 
 
 def test_evidence_permutes_held_out_values():

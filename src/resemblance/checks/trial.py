@@ -275,7 +275,9 @@ def permute_context_samples(
     if labels:
         entry = entry.with_parameters(labels=[labels[i] for i in order])
     if (folds := getattr(entry, HELD_OUT, None)) is not None:
-        entry = entry.with_parameters(held_out=restrict_folds(folds, order, len(order)))
+        entry = entry.with_parameters(
+            held_out=restrict_folds(folds, order, Representation(inputs[0]))
+        )
     permuted_inputs = tuple(
         value if name in ("control", "encoder", "classifier") else value[order]
         for name, value in zip(input_names(entry), inputs)

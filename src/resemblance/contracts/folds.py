@@ -238,17 +238,16 @@ def untested_samples_caveat(folds: Folds | None, n: int) -> str:
     )
 
 
-def restrict_folds(folds: Folds, rows: np.ndarray, n: int) -> Folds:
-    """Return the folds of n samples, cut to the samples ``rows``, as pairs (train, test); a row
-    becomes its position in ``rows``.
+def restrict_folds(folds: Folds, rows: np.ndarray, x: Representation) -> Folds:
+    """Return the folds of the samples of ``x``, cut to the samples ``rows``, as pairs (train,
+    test); a row becomes its position in ``rows``.
 
     A fold left without training or test samples is left out.
     """
     places = {int(row): i for i, row in enumerate(rows)}
-    pairs = consecutive_folds(n, folds) if isinstance(folds, int) else folds
     parts = [
         tuple(tuple(places[int(r)] for r in part if int(r) in places) for part in fold)
-        for fold in pairs
+        for fold in fold_rows("held_out", folds, x)
     ]
     return tuple((train, test) for train, test in parts if train and test)
 

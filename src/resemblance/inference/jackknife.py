@@ -84,7 +84,7 @@ def leave_group_out_values(
             raise UndefinedError(f"{measure}: no sample is left without a group of all {n}")
         first = subsample_representation(x, rows)
         second = first if y is x else subsample_representation(y, rows)
-        values.append(scalar(subsample_measure(measure, rows, n).evaluate(first, second)))
+        values.append(scalar(subsample_measure(measure, rows, x).evaluate(first, second)))
     return np.asarray(values, dtype=np.float64)
 
 
@@ -113,9 +113,11 @@ def subsample_representation(
     return part
 
 
-def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
-    """Return the measure for the samples ``rows`` of ``n`` samples: a copy with parameters of n
-    entries, or n x n entries, and folds cut to ``rows``. Other measures are returned unchanged."""
+def subsample_measure(measure: Measure, rows: np.ndarray, x: Representation) -> Measure:
+    """Return the measure for the samples ``rows`` of the n samples of ``x``: a copy with parameters
+    of n entries, or n x n entries, and folds cut to ``rows``. Other measures are returned
+    unchanged."""
+    n = x.n_samples
     tables = {
         name: np.array(v, dtype=object)
         for name, v in measure.parameters
@@ -126,7 +128,7 @@ def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
         for name, v in tables.items()
     }
     if measure.held_out is not None:
-        parameters[HELD_OUT] = restrict_folds(measure.held_out, rows, n)
+        parameters[HELD_OUT] = restrict_folds(measure.held_out, rows, x)
     return measure.with_parameters(**parameters) if parameters else measure
 
 

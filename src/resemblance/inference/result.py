@@ -388,7 +388,7 @@ class Evidence(MappingResult):
                 random = generator(self.design.seed, "curve", n, size, draw)
                 rows = np.sort(random.choice(n, size, replace=False))
                 first, second = (subsample_representation(r, rows) for r in sides)
-                measure_of_rows = subsample_measure(m, rows, n)
+                measure_of_rows = subsample_measure(m, rows, sides[0])
                 inputs.append(ComparisonInputs.of([first], [measure_of_rows], [second]))
             comparisons = compare_many(inputs, check_run_options(progress=False))
             values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])

@@ -80,7 +80,7 @@ class PermutationJob:
         window = np.arange(design.n)
         if design.shifts:
             window = window[design.windows(0)[0]]
-            measures = tuple(subsample_measure(m, window, design.n) for m in measures)
+            measures = tuple(subsample_measure(m, window, task.rows[0]) for m in measures)
         unmoved = cache(lambda x: subsample_representation(task.representations[x], window))
         cells = [(x, y, p) for x, y, positions in pairs for p in positions]
         pair_of_cell = [
@@ -273,8 +273,10 @@ class SubsampleJob:
     ) -> Iterator[tuple[PairMeasureIndex, tuple[float, str]]]:
         """Yield, for every pair and measure, the positions of x, y and the measure in the task,
         with the score on the samples ``rows`` and the reason for a missing score, or ""."""
-        n = task.rows[0].shape[0]
-        measures = tuple(_without_diagnostics(subsample_measure(m, rows, n)) for m in task.measures)
+        first = task.rows[0]
+        measures = tuple(
+            _without_diagnostics(subsample_measure(m, rows, first)) for m in task.measures
+        )
         position = {m.spec: p for p, m in enumerate(measures)}
         parts = [
             subsample_representation(x, rows, str(place))
