@@ -68,6 +68,13 @@ def u_centered_gram(array: np.ndarray) -> np.ndarray:
     return gram
 
 
+def cpu_and_peak() -> tuple[float, float]:
+    """Return the CPU seconds of this process and its ended workers together, and the largest peak
+    memory of one of these processes in GiB."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used), max(u.ru_maxrss for u in used) / 2**20
+
+
 def main(
     folder: str,
     layers: int = 66,
@@ -78,7 +85,7 @@ def main(
 ) -> None:
     """Compare the layers, and write the table."""
     paths = write_layers(Path(folder), layers, samples, features)
-    start, cpu = time.perf_counter(), time.process_time()
+    start, before = time.perf_counter(), cpu_and_peak()[0]
     if cluster:
         from dask.distributed import Client, LocalCluster
 
@@ -87,8 +94,8 @@ def main(
             result = rs.compare(paths, measures=MEASURE, jobs=client.get_executor())
     else:
         result = rs.compare(paths, measures=MEASURE)
-    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    wall = time.perf_counter() - start
+    cpu, peak = cpu_and_peak()
     scores, arrays = result[MEASURE], [np.load(path, mmap_mode="r") for path in paths.values()]
     for i, j in {(0, 1), (0, layers - 1), (layers // 2, layers - 2)}:
         expected = plain_score(arrays[i], arrays[j])
@@ -96,10 +103,10 @@ def main(
         assert abs(scores[i, j] - expected) < 1e-9
     shape = f"{layers} × {layers} layers of {samples:,} × {features:,}"
     where = "two workers of Dask" if cluster else "one process"
-    line = (shape, where, f"{cpu / 60:.1f}", f"{peak:.1f}")
+    line = (shape, where, f"{(cpu - before) / 60:.1f}", f"{peak:.1f}")
     print(*line, f"{wall / 60:.1f} minutes", sep=", ", flush=True)
     if not no_table:
-        head = ("float16, in files", "run in", "CPU minutes", "peak memory, GiB")
+        head = ("float16, in files", "run in", "CPU minutes", "peak memory of a process, GiB")
         rows = TABLE.read_text("utf-8").splitlines()[2:] if TABLE.exists() else []
         known = [tuple(c.strip() for c in row.strip("|").split("|")) for row in rows]
         lines = [row for row in known if row[:2] != line[:2]] + [line]
