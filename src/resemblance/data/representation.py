@@ -134,6 +134,9 @@ class Representation:
     and names of features that do not fit.
     """
 
+    shape: tuple[int, int]
+    """(n_samples, n_features)."""
+
     def __init__(
         self,
         data: Any,
@@ -179,12 +182,7 @@ class Representation:
 
     def _note_shape(self) -> None:
         n, d = self.source.shape
-        self._shape = int(n), int(d)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features)."""
-        return self._shape
+        self.shape = int(n), int(d)
 
     @property
     def n_samples(self) -> int:
