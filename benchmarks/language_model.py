@@ -89,7 +89,8 @@ def main(
     if cluster:
         from dask.distributed import Client, LocalCluster
 
-        workers = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+        options = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0"}
+        workers = LocalCluster(n_workers=2, **options)
         with workers, Client(workers) as client:
             result = rs.compare(paths, measures=MEASURE, jobs=client.get_executor())
     else:

@@ -26,6 +26,8 @@ def compared(folder: str, client: Client, measures: object) -> rs.Comparison:
 
 
 if __name__ == "__main__":
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+    # Dask counts mapped files as memory of a worker, so the workers have no limit.
+    options = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0"}
+    cluster = LocalCluster(n_workers=2, **options)
     with cluster, Client(cluster) as connected:
         print(compared(sys.argv[1], connected, "cka[estimator=debiased]"))

@@ -191,7 +191,7 @@ def run_calls(
                 elif pool and losses + 1 < MAX_CALL_ATTEMPTS:
                     lost_calls.append((call, losses + 1))
                 else:
-                    yield call, _lost_worker_error(call)
+                    yield call, _lost_worker_error(call, is_cluster=pool is None)
             lost_calls.sort(key=lambda entry: entry[1])
     finally:
         running = [future for future in pending if not future.cancel()]
@@ -259,12 +259,19 @@ def _is_worker_lost(future: Future[Any], pool: WorkerPool | None) -> bool:
     return type(error).__name__ == "KilledWorker"  # of Dask, an optional dependency
 
 
-def _lost_worker_error(call: WorkerCall) -> Future[Any]:
+def _lost_worker_error(call: WorkerCall, *, is_cluster: bool) -> Future[Any]:
+    remedy = "use fewer workers, or a machine with more memory"
+    if is_cluster:
+        remedy += (
+            ". Dask counts mapped files as memory of a worker, and ends a worker above its limit: "
+            "start workers without a limit, LocalCluster(memory_limit=None) or "
+            "`dask worker --memory-limit 0`"
+        )
     future = Future[Any]()
     future.set_exception(
         LostWorkerError(
             f"{call.name}: a worker ended before it finished, {MAX_CALL_ATTEMPTS} times, most "
-            "often for lack of memory: use fewer workers, or a machine with more memory"
+            f"often for lack of memory: {remedy}"
         )
     )
     return future
