@@ -19,7 +19,12 @@ from factories.measures import declared, same_scores
 from scipy import sparse
 
 import resemblance as rs
-from resemblance.data.representation import Representation, cached
+from resemblance.data.representation import (
+    Representation,
+    cached,
+    force_large_arrays,
+    is_large_array,
+)
 from resemblance.engine import cache_sharing
 from resemblance.engine.cache_sharing import load_shared, with_filled_cache
 
@@ -131,6 +136,19 @@ def test_intermediates_of_any_kind_are_lent(rng, order, tmp_path):
     lent = rs.compare(data, measures=of_kinds, jobs=Pickling(), spill=tmp_path, progress=False)
     assert same_scores(expected, lent)
     assert expected["of_kinds"][0, 1] > 0
+
+
+@declared("Blocks", range=(0, 1))
+def is_computed_in_blocks(x, y):
+    """Blocks: whether no array is copied as a whole."""
+    return float(is_large_array(x) and is_large_array(y))
+
+
+def test_no_worker_copies_a_large_array(arrays, tmp_path):
+    options = {"jobs": Pickling(), "spill": tmp_path, "block_size": 2, "progress": False}
+    with force_large_arrays(True):
+        table = rs.compare(arrays, measures=is_computed_in_blocks, **options)
+    assert (table["is_computed_in_blocks"] == 1).all()
 
 
 def test_intermediates_travel_with_a_representation_to_a_cluster(rng):

@@ -173,6 +173,8 @@ class Representation:
         self._key = ""  # see data_key
         # Derives an intermediate from the same intermediate of a related representation
         self._carry: IntermediateSource | None = None
+        # Reads an intermediate that another process computed from the same data
+        self._stored: Callable[[Hashable], Any] | None = None
         self.origin: StreamSummary | None = None
         self.signed: PseudoEuclidean | None = None
         check_array_shape(representation_title(self), self.source, self.order, self.features)
@@ -233,7 +235,7 @@ class Representation:
 
         Raises ``ValueError`` if the file of the representation changed.
         """
-        if self.origin or self._carry:
+        if self.origin or self._carry or self._stored:
             return  # the data of the package itself
         if self.path:
             version: Hashable = map_version(self.source, self.path)
@@ -311,6 +313,7 @@ class Representation:
         self._note_shape()
         self._cache, self._lock = {}, threading.RLock()
         self._carry = self.origin.intermediates if self.origin else None
+        self._stored = None
 
 
 forbid_operators(Representation)
@@ -419,11 +422,11 @@ def _cached_function(
         with x._lock:
             value = x._cache.get(key, MISSING)
             if value is MISSING:
-                carried_value = x._carry and x._carry(
-                    key, lambda y: cached_value(y, *args, **parameters)
-                )
-                is_missing = carried_value is None
-                result = function(x, *args, **parameters) if is_missing else carried_value
+                result = x._stored and x._stored(key)
+                if result is None and x._carry:
+                    result = x._carry(key, lambda y: cached_value(y, *args, **parameters))
+                if result is None:
+                    result = function(x, *args, **parameters)
                 value = x._cache[key] = make_contiguous(result)
             found: T = value
             return found

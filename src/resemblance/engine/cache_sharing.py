@@ -106,16 +106,16 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
     """
     end = int.from_bytes(packed[-8:].tobytes(), "little")
     contents = pickle.loads(packed[end:-8].data)
-    memory, carry_of_stream = (_byte_view(x.source), packed), x._carry
+    memory = _byte_view(x.source), packed
 
-    def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
+    def read(key: Any) -> Any:
         if (content := contents.get(_portable_cache_key(key))) is None:
-            return carry_of_stream and carry_of_stream(key, compute)
+            return None
         pickled, spans = content
         buffers = [memory[buffer_id][place : place + size] for buffer_id, place, size in spans]
         return pickle.loads(pickled, buffers=buffers)
 
-    x._carry = carry
+    x._stored = read
     return x
 
 
