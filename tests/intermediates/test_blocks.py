@@ -13,6 +13,7 @@ from resemblance.base.arrays import row_blocks
 from resemblance.base.rng import generator
 from resemblance.checks.data import generic_pair, with_repeats
 from resemblance.data import layouts
+from resemblance.data.representation import force_large_arrays
 from resemblance.intermediates import heat
 from resemblance.intermediates.heat import neighbor_operator
 
@@ -31,6 +32,19 @@ def test_a_measure_has_the_value_of_a_single_block(small_blocks, subtests):
         with subtests.test(str(m)):
             again = m(*(with_repeats(m, r) for r in pair))
             assert again == pytest.approx(value, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+def test_no_cached_value_keeps_a_block_of_a_large_array_in_memory(rng):
+    x, y = (rs.Representation(rng.standard_normal((300, 40)).astype("f4")) for _ in "xy")
+    with force_large_arrays(True):
+        for m in (rs.cka, rs.procrustes, rs.mean_cca, rs.rsa, rs.jaccard):
+            m(x, y)
+    assert len(x.cache) > 10
+    for value in x.cache.values():
+        for array in value if isinstance(value, tuple) else [value]:
+            base = getattr(array, "base", None)
+            assert base is None or base is x.source or base.nbytes <= 2 * array.nbytes
 
 
 def test_a_statistic_has_the_value_of_a_single_block(small_blocks, subtests):

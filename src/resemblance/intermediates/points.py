@@ -65,7 +65,8 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
 def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
     """Return the first row, (d,), and the mean of the rows minus the first row, (d,), computed in
     blocks of rows."""
-    first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.dtype)
+    first = next(working_value_blocks(x))[0].copy()  # a view would keep the block in memory
+    total = np.zeros(x.shape[1], dtype=x.dtype)
     for block in working_value_blocks(x):
         shifted = block - first
         shifted[0] += total  # adds up in the same order as a single sum
