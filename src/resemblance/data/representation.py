@@ -173,8 +173,9 @@ class Representation:
         self._key = ""  # see data_key
         # Derives an intermediate from the same intermediate of a related representation
         self._carry: IntermediateSource | None = None
-        # Reads an intermediate that another process computed from the same data
-        self._stored: Callable[[Hashable], Any] | None = None
+        # Returns an intermediate, by its key, that needs no computation: another process computed
+        # it, or it follows from all samples; None for other intermediates
+        self._known: Callable[[Hashable], Any] | None = None
         self.origin: StreamSummary | None = None
         self.signed: PseudoEuclidean | None = None
         check_array_shape(representation_title(self), self.source, self.order, self.features)
@@ -235,7 +236,7 @@ class Representation:
 
         Raises ``ValueError`` if the file of the representation changed.
         """
-        if self.origin or self._carry or self._stored:
+        if self.origin or self._carry or self._known:
             return  # the data of the package itself
         if self.path:
             version: Hashable = map_version(self.source, self.path)
@@ -313,7 +314,7 @@ class Representation:
         self._note_shape()
         self._cache, self._lock = {}, threading.RLock()
         self._carry = self.origin.intermediates if self.origin else None
-        self._stored = None
+        self._known = None
 
 
 forbid_operators(Representation)
@@ -422,7 +423,7 @@ def _cached_function(
         with x._lock:
             value = x._cache.get(key, MISSING)
             if value is MISSING:
-                result = x._stored and x._stored(key)
+                result = x._known and x._known(key)
                 if result is None and x._carry:
                     result = x._carry(key, lambda y: cached_value(y, *args, **parameters))
                 if result is None:
@@ -636,7 +637,7 @@ def data_key(x: Representation) -> str:
     """
     with x._lock:  # two threads must not draw two keys
         if not x._key:
-            is_unread = x._carry is None and not is_on_cpu(x.source)
+            is_unread = not (x._carry or x._known or is_on_cpu(x.source))
             x._key = f"unread {uuid4().hex}" if is_unread else fingerprint(x)
         return x._key
 

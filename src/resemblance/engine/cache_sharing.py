@@ -108,14 +108,14 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
     contents = pickle.loads(packed[end:-8].data)
     memory = _byte_view(x.source), packed
 
-    def read(key: Any) -> Any:
+    def known(key: Any) -> Any:
         if (content := contents.get(_portable_cache_key(key))) is None:
             return None
         pickled, spans = content
         buffers = [memory[buffer_id][place : place + size] for buffer_id, place, size in spans]
         return pickle.loads(pickled, buffers=buffers)
 
-    x._stored = read
+    x._known = known
     return x
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from inspect import unwrap
 from typing import Any
@@ -100,7 +100,7 @@ def subsample_representation(
     ids = None if x.ids is None else [x.ids[i] for i in rows]
     part = replace_rows(x, take_rows(x.source, rows), ids)
 
-    def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
+    def known(key: Any) -> Any:
         function, parameters = key
         if function is NEAREST_FUNCTION:
             return nearest_in_subset(x, rows, **dict(parameters))
@@ -109,7 +109,7 @@ def subsample_representation(
                 return check_all_finite(x)
         return token or None if function is FINGERPRINT_FUNCTION else None
 
-    part._carry = carry
+    part._known = known
     return part
 
 
