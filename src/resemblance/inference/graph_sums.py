@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
-from itertools import permutations
+from functools import cache, cached_property, lru_cache
+from itertools import chain, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,33 +40,45 @@ class Expansion(NamedTuple):
     """The multigraphs with a given number of edges, and formulas for their sums.
 
     ``multiplicity``: the number of set partitions per multigraph. ``vertices``: the number of
-    vertices per multigraph. ``terms``: for each multigraph, the multigraphs and coefficients with
-    sums over *all* values of the vertices that add up to the sum over distinct values.
+    vertices per multigraph. ``coefficients`` (multigraphs, multigraphs): times the sums over *all*
+    values of the vertices, the sums over distinct values.
     """
 
     graphs: tuple[Multigraph, ...]
     multiplicity: np.ndarray
     vertices: np.ndarray
-    terms: tuple[tuple[tuple[Multigraph, int], ...], ...]
+    coefficients: np.ndarray
 
 
 # ------------------------------------------------------------------------------- of two matrices
 
 
-def mean_inner_product_power(
-    left: np.ndarray, right: np.ndarray, n: int, power: int, symmetric: bool
-) -> float:
-    """Return the mean of <A, P B P'>^power over all permutations P of n samples.
+def mean_inner_product_powers(
+    left: np.ndarray, right: np.ndarray, n: int, symmetric: bool
+) -> np.ndarray:
+    """Return the means of <A, P B P'>^q over all permutations P of n samples, for the powers q of
+    ``ENTRY_POWERS``, (powers,).
 
-    ``left`` and ``right`` are the sums over distinct samples of A and B, (multigraphs,), in the
-    order of :func:`graph_expansion`. Multigraphs with more than n vertices have no such sum and are
-    left out.
+    ``left`` and ``right`` are the sums over distinct samples of A and B, (multigraphs,), power by
+    power in the order of :func:`graph_expansion`. Multigraphs with more than n vertices have no
+    such sum and are left out.
     """
-    parts = graph_expansion(power, symmetric)
-    orders = np.array([math.perm(n, int(v)) for v in parts.vertices], dtype=float)
-    mask = orders > 0
-    products = (parts.multiplicity * left * right)[mask]
-    return float(np.sum(products / orders[mask]))
+    weights, starts = _mean_weights(n, symmetric)
+    return np.add.reduceat(weights * left * right, starts)
+
+
+@lru_cache(maxsize=16)
+def _mean_weights(n: int, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of set partitions of every multigraph divided by the number of choices of
+    distinct vertices among n samples, 0 without a choice, (multigraphs,), and the position of the
+    first multigraph of every power."""
+    expansions = [graph_expansion(power, symmetric) for power in ENTRY_POWERS]
+    multiplicity = np.concatenate([parts.multiplicity for parts in expansions])
+    choices = [float(math.perm(n, int(v))) for parts in expansions for v in parts.vertices]
+    weights = np.divide(
+        multiplicity, choices, out=np.zeros(len(choices)), where=np.array(choices) > 0
+    )
+    return weights, np.cumsum([0, *(len(parts.graphs) for parts in expansions[:-1])])
 
 
 @cache
@@ -82,7 +94,7 @@ def graph_expansion(edges: int, symmetric: bool) -> Expansion:
         graphs,
         np.array([counts[graph] for graph in graphs], dtype=float),
         np.array([sum(_vertex_count(part) for part in graph) for graph in graphs]),
-        tuple(_distinct_terms(graph, symmetric) for graph in graphs),
+        np.array([_distinct_coefficients(graph, graphs, symmetric) for graph in graphs]),
     )
 
 
@@ -109,22 +121,24 @@ def _partition_multigraph(partition: Sequence[int], symmetric: bool) -> Multigra
     return _canonical_multigraph(tuple(zip(partition[::2], partition[1::2])), symmetric)
 
 
-def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigraph, int], ...]:
-    """Return multigraphs and coefficients: the sum of ``graph`` over distinct values is the sum of
-    the coefficients times the sums of the multigraphs over all values.
+def _distinct_coefficients(
+    graph: Multigraph, graphs: Sequence[Multigraph], symmetric: bool
+) -> list[float]:
+    """Return a coefficient for each of ``graphs``, all multigraphs with the number of edges of
+    ``graph``: the sum of ``graph`` over distinct values is the sum of the coefficients times the
+    sums of the multigraphs over all values.
 
     The coefficients come from Möbius inversion on the lattice of set partitions of the vertices:
     inj(g) = sum over partitions t of mu(t) hom(g / t), with mu(t) the product over the blocks b of
     (-1)^(|b| - 1) (|b| - 1)!, and g / t the multigraph with the vertices of each block merged.
     """
-    edges, terms = _disjoint_union_edges(graph), Counter[Multigraph]()
+    edges, coefficients = _disjoint_union_edges(graph), Counter[Multigraph]()
     for partition in set_partitions(1 + max(max(edge) for edge in edges)):
         sizes = Counter(partition).values()
         sign = math.prod((-1) ** (size - 1) * math.factorial(size - 1) for size in sizes)
-        terms[
-            _canonical_multigraph(tuple((partition[u], partition[v]) for u, v in edges), symmetric)
-        ] += sign
-    return tuple((g, weight) for g, weight in terms.items() if weight)
+        merged = tuple((partition[u], partition[v]) for u, v in edges)
+        coefficients[_canonical_multigraph(merged, symmetric)] += sign
+    return [float(coefficients[merged]) for merged in graphs]
 
 
 def _disjoint_union_edges(graph: Multigraph) -> Graph:
@@ -193,16 +207,10 @@ class GraphSums:
         """Return, for every multigraph with ``power`` edges, the sum over distinct samples of the
         product of the matrix entries at its edges, (multigraphs,), in the order of
         :func:`graph_expansion`."""
-        terms = graph_expansion(power, self.symmetric).terms
-        parts = {part for combination in terms for graph, _ in combination for part in graph}
-        sums = {part: self._over_all(part) for part in parts}
-
-        def combined(combination: tuple[tuple[Multigraph, int], ...]) -> float:
-            return sum(
-                weight * math.prod(sums[part] for part in graph) for graph, weight in combination
-            )
-
-        return np.array([combined(combination) for combination in terms])
+        expansion = graph_expansion(power, self.symmetric)
+        sums = {part: self._over_all(part) for part in {*chain(*expansion.graphs)}}
+        products = [math.prod(map(sums.__getitem__, graph)) for graph in expansion.graphs]
+        return np.asarray(expansion.coefficients @ products)
 
     def squares(self, way: str) -> np.ndarray:
         """Return the sums of squares of the rows (``way="out"``), or of the columns (``way="in"``)

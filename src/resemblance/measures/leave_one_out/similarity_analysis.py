@@ -158,13 +158,12 @@ def _leave_one_out_spearman(
     n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
     # Over the pairs without a sample, r - c has the same sum for every sample, and so has s - e.
     mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
-    higher_sums = _weight_sums_of_higher_ranks(
-        x, rank_of_pairs(y, kind), kind
-    ) + _weight_sums_of_higher_ranks(y, rank_of_pairs(x, kind), kind)
+    higher = _doubled_sums_of_higher_ranks(x, y, kind) + _doubled_sums_of_higher_ranks(y, x, kind)
     product = 0.0
     for start, stop in row_blocks(m, MAX_GATHERED_NUMBERS):
-        ranks = (rank_of_pairs(v, kind)[start:stop].astype(np.float64) for v in (x, y))
-        product += float(np.vdot(*ranks))
+        ranks = (_doubled_centered_ranks(v, kind)[start:stop].astype(np.float64) for v in (x, y))
+        product += float(np.vdot(*ranks)) / 4
+    higher_sums = condensed_row_sums(higher, n) / 4
     covariance = product - inner - higher_sums + _rank_product_sums(x, y, kind) - mean_of_both
     squares = [_leave_one_out_rank_squares(v, kind) for v in (x, y)]
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
@@ -197,72 +196,38 @@ def leave_one_out_rank_products(
 
 
 @cached("pairs")
-def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
-    """Return the average ranks of the dissimilarities of ``kind``, minus the mean rank, row by row
-    above the diagonal, shape (n (n - 1) / 2,).
-
-    Single precision if float32 holds the ranks exactly, otherwise double precision.
-    """
-    place = _doubled_average_ranks(x, kind)
-    precision = np.float32 if len(place) < 2**23 else np.float64
-    return np.asarray((place - (len(place) - 1)) / 2, dtype=precision)
-
-
-@cached("pairs")
-def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
-    """Return twice the average rank (from 0) of every pair of samples, as integers, (n (n - 1) /
-    2,)."""
+def _doubled_centered_ranks(x: Representation, kind: str) -> np.ndarray:
+    """Return twice the average ranks of the dissimilarities of ``kind``, minus twice the mean rank,
+    as integers, row by row above the diagonal, shape (n (n - 1) / 2,)."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
     lowest = vector.min()
     n_tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
-    centered = vector * ((n_tied - len(vector)) / 2 / lowest)
-    doubled = np.rint(2 * centered) + len(vector) - 1
-    return np.asarray(doubled, dtype=np.int32 if len(vector) < 2**30 else np.int64)
+    doubled = np.rint(vector * ((n_tied - len(vector)) / lowest))
+    return doubled.astype(np.int32 if len(vector) < 2**30 else np.int64)
 
 
-@cached("anew")
-def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
-    """Return the pairs sorted by rank, as positions in the vector of pairs, or an empty array,
-    shape (0,), if some pairs are tied."""
+def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
+    """Return twice the average rank (from 0) of every pair of samples, as integers, (n (n - 1) /
+    2,)."""
+    ranks = _doubled_centered_ranks(x, kind)
+    return ranks + (len(ranks) - 1)
+
+
+@cached("pairs")
+def _rank_groups(x: Representation, kind: str) -> np.ndarray:
+    """Return the number, from 0, of the rank of every pair of samples among the different ranks, (n
+    (n - 1) / 2,)."""
     place = _doubled_average_ranks(x, kind)
-    order = np.full(len(place), -1, dtype=place.dtype)
-    order[place // 2] = np.arange(len(place), dtype=place.dtype)
-    return order if order.min() >= 0 else order[:0]
+    return (np.cumsum(np.bincount(place) > 0) - 1)[place]
 
 
-def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
-    """Return, for every sample, the sum over the pairs p of the sample of the total weight of all
-    pairs that rank higher than p in x, (n,).
-
-    ``weights``: a weight per pair, (n (n - 1) / 2,), with the sum 0. A pair with the same rank as
-    p, and p, count half.
-    """
-    place, order, n = _doubled_average_ranks(x, kind), _untied_pair_order(x, kind), x.shape[0]
-    if len(order) < len(place):
-        pair_weights = np.bincount(place, weights=weights)
-        return condensed_row_sums((pair_weights / 2 - np.cumsum(pair_weights))[place], n)
-    sums, lower_sum = np.zeros(n), 0.0
-    for start, stop in row_blocks(len(order), MAX_GATHERED_NUMBERS):
-        pair_weights = weights.take(order[start:stop])  # faster than indexing
-        lower = np.cumsum(pair_weights, dtype=np.float64)
-        higher = pair_weights / 2 - (lower_sum + lower)
-        lower_sum += float(lower[-1])
-        for side in _pair_samples_by_rank(x, kind)[:, start:stop]:
-            sums += np.bincount(side, weights=higher, minlength=n)
-    return sums
-
-
-@cached("anew")
-def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
-    """Return the two samples of every pair, pairs sorted by rank, shape (2, pairs); the function
-    needs pairs without ties."""
-    n, order = x.shape[0], _untied_pair_order(x, kind)
-    samples = np.arange(n, dtype=np.int16 if n < 2**15 else np.int32)
-    sides = (
-        np.repeat(samples, np.arange(n)[::-1]),
-        np.concatenate([samples[i:] for i in range(1, n)]),
-    )
-    return np.stack([side.take(order) for side in sides])
+def _doubled_sums_of_higher_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
+    """Return, for every pair p of samples, twice the sum of the doubled centred ranks in y of all
+    pairs that rank higher than p in x, as integers, (n (n - 1) / 2,). A pair with the same rank as
+    p, and p, count half."""
+    groups = _rank_groups(x, kind)
+    sums = np.bincount(groups, _doubled_centered_ranks(y, kind)).astype(np.int64)
+    return (sums - 2 * np.cumsum(sums)).take(groups)  # the ranks sum to 0
 
 
 @cached("n n")
@@ -272,12 +237,12 @@ def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
     r is the centred rank of a pair among all pairs; c is the rank of a pair (from 1/2) among the
     pairs of the sample of the row.
     """
-    place = _square_matrix_of_pairs(_doubled_average_ranks(x, kind))
-    precision = rank_of_pairs(x, kind).dtype
-    ranks, middle = np.empty(place.shape, dtype=precision), len(_doubled_average_ranks(x, kind)) - 1
+    doubled = _doubled_centered_ranks(x, kind)
+    place, last = _square_matrix_of_pairs(doubled), len(doubled) - 1
+    ranks = np.empty(place.shape, dtype=np.float32 if last < 2**23 else np.float64)
     for start, stop in row_blocks(len(place)):
         rows = place[start:stop]
-        ranks[start:stop] = (rows - middle) / 2 - _ranks_in_rows(rows, start)
+        ranks[start:stop] = rows / 2 - _ranks_in_rows(rows + last, start)
     np.fill_diagonal(ranks, 0)
     return ranks
 
@@ -299,8 +264,9 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
     """
     rows, n = np.arange(len(place)), place.shape[1]
     bits = n.bit_length()
-    # The low bits hold the column: sorting such keys is faster than argsort.
-    keys = (place.astype(np.int64) << bits) + np.arange(n)
+    # The low bits hold the column: sorting such keys is faster than argsort. place is below n^2.
+    precision = np.int32 if 3 * bits < 32 else np.int64
+    keys = (place.astype(precision) << bits) + np.arange(n, dtype=precision)
     keys[rows, start + rows] = start + rows - (1 << bits)
     keys.sort(axis=1)
     order, sorted_values = keys & ((1 << bits) - 1), keys >> bits
@@ -333,7 +299,7 @@ def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.nd
     pairs = np.bincount(joint_bins, minlength=LEAVE_ONE_OUT_BINS**2).reshape(
         LEAVE_ONE_OUT_BINS, LEAVE_ONE_OUT_BINS
     )
-    return np.einsum("ij,ij->i", c @ pairs, e)
+    return np.vecdot(c @ pairs, e)
 
 
 @cached("pairs", "n k")
@@ -371,11 +337,11 @@ def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
     The sum is (m³ - m) / 12 for m pairs without ties; t pairs of the same rank subtract (t³ - t) /
     12.
     """
-    n, place = x.shape[0], _doubled_average_ranks(x, kind)
-    m, is_tied = (n - 1) * (n - 2) // 2, len(_untied_pair_order(x, kind)) < len(place)
-    sizes = np.bincount(place) if is_tied else np.ones(0)
+    n, groups = x.shape[0], _rank_groups(x, kind)
+    m, sizes = (n - 1) * (n - 2) // 2, np.bincount(groups)
     missing = np.full(n, _tie_corrections(sizes[sizes > 1]).sum())
-    for i, row in enumerate(_square_matrix_of_pairs(place) if is_tied else ()):
+    is_tied = len(sizes) < len(groups)
+    for i, row in enumerate(_square_matrix_of_pairs(groups) if is_tied else ()):
         values, counts = np.unique(np.delete(row, i), return_counts=True)
         missing[i] += (
             _tie_corrections(sizes[values] - counts) - _tie_corrections(sizes[values])
