@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from itertools import chain, permutations
 from typing import Any, NamedTuple
 
@@ -201,7 +201,8 @@ class GraphSums:
 
     def __init__(self, matrix: PairMatrix, symmetric: bool) -> None:
         self.matrix, self.symmetric = matrix, symmetric
-        self._vectors: dict[Any, np.ndarray] = {}
+        self._ones = np.ones(matrix.samples)
+        self._vectors: dict[Any, np.ndarray] = {(): self._ones}
 
     def over_distinct(self, power: int) -> np.ndarray:
         """Return, for every multigraph with ``power`` edges, the sum over distinct samples of the
@@ -228,14 +229,14 @@ class GraphSums:
         branches = _eliminate_leaves(part, self.symmetric)
         if branches is None:
             return self._triangles[_is_directed_cycle(part)]
-        return float(self._product(branches).sum())
+        return float(self._ones @ self._product(branches))
 
     def _product(self, branches: Branches) -> np.ndarray:
         """Return the product of the sums of all branches at a vertex, for every value of the
         vertex, (n,)."""
         if branches not in self._vectors:
             vectors = map(self._contract, branches)
-            self._vectors[branches] = math.prod(vectors, start=np.ones(self.matrix.samples))
+            self._vectors[branches] = reduce(np.multiply, vectors)
         return self._vectors[branches]
 
     def _contract(self, branch: Branch) -> np.ndarray:

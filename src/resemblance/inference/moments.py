@@ -19,6 +19,7 @@ from ..data.representation import (
     representation_title,
     without_gradient,
 )
+from ..intermediates.distances import upper_triangle
 from ..intermediates.pair_matrix import DenseMatrix, FactoredMatrix, PairMatrix, SparseMatrix
 from ..intermediates.rectangles import MatrixBlock
 from .graph_sums import ENTRY_POWERS, GraphSums, graph_expansion, mean_inner_product_powers
@@ -185,11 +186,12 @@ def _has_clumped_entries(matrix: PairMatrix) -> bool:
     largest and the smallest twentieth of the entries.
     """
     step = slice(None, None, -(-matrix.samples // CLUMP_SAMPLE_SIZE))
-    sample = matrix.block(MatrixBlock(step, step))
-    entries = np.sort(sample[np.triu_indices(len(sample), 1)])
-    low, high = np.quantile(entries, [0.05, 0.95])
+    entries = np.asarray(upper_triangle(matrix.block(MatrixBlock(step, step))), dtype=np.float32)
+    entries.sort()
+    places = np.array([0.05, 0.95]) * (len(entries) - 1)
+    low, high = np.interp(places, np.arange(len(entries)), entries)
     is_close = np.diff(entries) <= CLUMP_DISTANCE_RATIO * (high - low) / (0.9 * len(entries))
-    return bool(2 * is_close.sum() >= len(is_close))
+    return 2 * np.count_nonzero(is_close) >= len(is_close)
 
 
 def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bool:
@@ -334,12 +336,12 @@ def _normal_quantiles() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from scipy.special import ndtri
 
     values = ndtri((np.arange(NULL_QUANTILE_COUNT) + 0.5) / NULL_QUANTILE_COUNT)
-    degrees = np.arange(QUANTILE_NODES)
+    reach, degrees = np.abs(values).max(), np.arange(QUANTILE_NODES)
     angles = np.pi * (degrees + 0.5) / QUANTILE_NODES
-    at_values = np.cos(np.arccos(values[:, None] / values[-1]) * degrees)
+    at_values = np.cos(np.arccos(values[:, None] / reach) * degrees)
     at_values[:, 0] /= 2
     interpolation = at_values @ np.cos(degrees[:, None] * angles) * (2 / QUANTILE_NODES)
-    return values, np.cos(angles) * values[-1], interpolation
+    return values, np.cos(angles) * reach, interpolation
 
 
 # ------------------------------------------------------------------------------------ of classes

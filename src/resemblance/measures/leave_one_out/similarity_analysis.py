@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ...base.arrays import as_float64, row_blocks
 from ...data.representation import Representation, cached, representation_title
 from ...intermediates.distances import (
-    MAX_GATHERED_NUMBERS,
     SampleCovariance,
     SampleWhitening,
     rdm_vector,
@@ -23,6 +23,9 @@ from .inner_products import (
     condensed_row_sums,
     leave_one_out_squared_sizes,
 )
+
+LEAVE_ONE_OUT_BINS = 128  # bins of the ranks
+MAX_ROWS_IN_DOUBLE = 64  # rows, of all representations, held in double precision at the same time
 
 
 def leave_one_out_rsa(
@@ -159,24 +162,17 @@ def _leave_one_out_spearman(
     # Over the pairs without a sample, r - c has the same sum for every sample, and so has s - e.
     mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
     higher = _doubled_sums_of_higher_ranks(x, y, kind) + _doubled_sums_of_higher_ranks(y, x, kind)
-    product = 0.0
-    for start, stop in row_blocks(m, MAX_GATHERED_NUMBERS):
-        ranks = (_doubled_centered_ranks(v, kind)[start:stop].astype(np.float64) for v in (x, y))
-        product += float(np.vdot(*ranks)) / 4
+    product = np.vdot(*(_doubled_centered_ranks(v, kind) for v in (x, y))) / 4
     higher_sums = condensed_row_sums(higher, n) / 4
     covariance = product - inner - higher_sums + _rank_product_sums(x, y, kind) - mean_of_both
     squares = [_leave_one_out_rank_squares(v, kind) for v in (x, y)]
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
-# Number of rows, of all representations, held in double precision at the same time.
-MAX_ROWS_IN_DOUBLE = 64
-
-
 def leave_one_out_rank_products(
     representations: Sequence[Representation], pairs: Sequence[tuple[int, int]], rdm: str
 ) -> np.ndarray:
-    """Return the inner products of the rows of :func:`_centered_rank_matrix` of two
+    """Return the inner products of the rows of r - c (:class:`_RanksBySample`) of two
     representations, shape (pairs, n).
 
     ``pairs``: pairs of positions in ``representations``. ``rdm``: the dissimilarity.
@@ -185,9 +181,9 @@ def leave_one_out_rank_products(
     row_products = np.empty((len(pairs), representations[0].shape[0]))
     for start, stop in row_blocks(row_products.shape[1], MAX_ROWS_IN_DOUBLE):
         ranks = {
-            position: _centered_rank_matrix(representations[position], rdm)[start:stop].astype(
-                np.float64
-            )
+            position: _ranks_by_sample(representations[position], rdm)
+            .centered[start:stop]
+            .astype(np.float64)
             for position in positions
         }
         for place, (i, j) in enumerate(pairs):
@@ -198,27 +194,21 @@ def leave_one_out_rank_products(
 @cached("pairs")
 def _doubled_centered_ranks(x: Representation, kind: str) -> np.ndarray:
     """Return twice the average ranks of the dissimilarities of ``kind``, minus twice the mean rank,
-    as integers, row by row above the diagonal, shape (n (n - 1) / 2,)."""
+    whole numbers in float64, row by row above the diagonal, shape (n (n - 1) / 2,)."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
     lowest = vector.min()
     n_tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
-    doubled = np.rint(vector * ((n_tied - len(vector)) / lowest))
-    return doubled.astype(np.int32 if len(vector) < 2**30 else np.int64)
-
-
-def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
-    """Return twice the average rank (from 0) of every pair of samples, as integers, (n (n - 1) /
-    2,)."""
-    ranks = _doubled_centered_ranks(x, kind)
-    return ranks + (len(ranks) - 1)
+    return np.asarray(np.rint(vector * ((n_tied - len(vector)) / lowest)))
 
 
 @cached("pairs")
 def _rank_groups(x: Representation, kind: str) -> np.ndarray:
     """Return the number, from 0, of the rank of every pair of samples among the different ranks, (n
     (n - 1) / 2,)."""
-    place = _doubled_average_ranks(x, kind)
-    return (np.cumsum(np.bincount(place) > 0) - 1)[place]
+    ranks = _doubled_centered_ranks(x, kind)
+    place = (ranks + (len(ranks) - 1)).astype(np.intp)
+    is_used = (np.bincount(place) > 0).astype(np.intp)
+    return (is_used.cumsum() - 1).take(place)
 
 
 def _doubled_sums_of_higher_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
@@ -226,25 +216,57 @@ def _doubled_sums_of_higher_ranks(x: Representation, y: Representation, kind: st
     pairs that rank higher than p in x, as integers, (n (n - 1) / 2,). A pair with the same rank as
     p, and p, count half."""
     groups = _rank_groups(x, kind)
+    # Sums of whole numbers are faster than sums of floats.
     sums = np.bincount(groups, _doubled_centered_ranks(y, kind)).astype(np.int64)
     return (sums - 2 * np.cumsum(sums)).take(groups)  # the ranks sum to 0
 
 
-@cached("n n")
-def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
-    """Return r - c for the pairs of each sample, shape (n, n), with 0 on the diagonal.
+class _RanksBySample(NamedTuple):
+    """Ranks of the pairs of every sample among all pairs and among the pairs of the sample.
 
-    r is the centred rank of a pair among all pairs; c is the rank of a pair (from 1/2) among the
-    pairs of the sample of the row.
+    ``centered`` (n, n): r - c, 0 on the diagonal, where r is the centred rank of a pair among all
+    pairs, and c the rank of a pair (from 1/2) among the pairs of the sample of the row. ``bins``:
+    the rank bin of every pair, (n (n - 1) / 2,). ``means`` (n, bins): for every sample the mean,
+    over the pairs in a bin, of the number of pairs of the sample that rank below.
     """
+
+    centered: np.ndarray
+    bins: np.ndarray
+    means: np.ndarray
+
+
+@cached("n n", "pairs", "n k")
+def _ranks_by_sample(x: Representation, kind: str) -> _RanksBySample:
     doubled = _doubled_centered_ranks(x, kind)
-    place, last = _square_matrix_of_pairs(doubled), len(doubled) - 1
-    ranks = np.empty(place.shape, dtype=np.float32 if last < 2**23 else np.float64)
-    for start, stop in row_blocks(len(place)):
-        rows = place[start:stop]
-        ranks[start:stop] = rows / 2 - _ranks_in_rows(rows + last, start)
-    np.fill_diagonal(ranks, 0)
-    return ranks
+    ranks, n, m = _square_matrix_of_pairs(doubled), x.shape[0], len(doubled)
+    bins = (doubled + m).astype(np.int64) * LEAVE_ONE_OUT_BINS // (2 * m)
+    ends = 2 * np.bincount(bins, minlength=LEAVE_ONE_OUT_BINS).cumsum()
+    sizes = np.maximum(np.diff(ends, prepend=0), 1)
+    centered = np.empty((n, n), dtype=np.float32 if m <= 2**23 else np.float64)
+    means = np.empty((n, LEAVE_ONE_OUT_BINS))
+    for start, stop in row_blocks(n, MAX_ROWS_IN_DOUBLE):
+        rows = ranks[start:stop]
+        own, ordered = _ranks_in_rows(rows + (m - 1), start)
+        centered[start:stop] = rows / 2 - own
+        means[start:stop] = np.diff(_doubled_sums_of_lower_pairs(ordered, ends), prepend=0) / sizes
+    np.fill_diagonal(centered, 0)
+    return _RanksBySample(centered, bins.astype(np.int16), means)
+
+
+def _doubled_sums_of_lower_pairs(ordered: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return, for every row and bin, twice the sum, over all pairs up to the end of the bin, of the
+    number of pairs of the row that rank below, as integers, (rows, bins).
+
+    ``ordered``: the doubled average ranks of the pairs of the row, ascending after an entry -1,
+    (rows, n). ``ends``: twice the number of pairs up to the end of each bin, (bins,). A pair of the
+    row is below all later pairs, and half below the pairs of the same rank.
+    """
+    positions, rows = ordered.astype(np.int64) + 1, np.arange(len(ordered))[:, None]
+    bins = positions[:, 1:] * len(ends) // ends[-1] + len(ends) * rows
+    counts = np.bincount(bins.ravel(), minlength=len(ends) * len(rows)).reshape(len(rows), -1)
+    counts = counts.cumsum(axis=1)
+    sums = positions.cumsum(axis=1).take(counts + ordered.shape[1] * rows)
+    return counts * ends - sums
 
 
 def _square_matrix_of_pairs(pairs: np.ndarray) -> np.ndarray:
@@ -255,12 +277,12 @@ def _square_matrix_of_pairs(pairs: np.ndarray) -> np.ndarray:
     return squareform(pairs, checks=False)
 
 
-def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
-    """Return the ranks (from 1/2) of integers >= 0 within every row of ``place``, (rows, n); ties
-    have the mean rank.
+def _ranks_in_rows(place: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranks (from 1/2) of integers >= 0 within every row of ``place``, (rows, n), and
+    the rows in ascending order, (rows, n); ties have the mean rank.
 
     ``place`` holds rows of an (n, n) matrix, from row ``start`` on. Entries on the diagonal of the
-    matrix are not ranked and get -1/2.
+    matrix are not ranked: they have the rank -1/2 and the value -1.
     """
     rows, n = np.arange(len(place)), place.shape[1]
     bits = n.bit_length()
@@ -269,7 +291,8 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
     keys = (place.astype(precision) << bits) + np.arange(n, dtype=precision)
     keys[rows, start + rows] = start + rows - (1 << bits)
     keys.sort(axis=1)
-    order, sorted_values = keys & ((1 << bits) - 1), keys >> bits
+    # Positions of the word size are faster indices.
+    order, sorted_values = (keys & ((1 << bits) - 1)).astype(np.intp), keys >> bits
     ranks, ascending = np.empty(place.shape), np.arange(-0.5, n - 1)
     for row, columns in zip(ranks, order):  # faster than np.put_along_axis
         row[columns] = ascending
@@ -280,10 +303,7 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
         pairs = place[tied_rows]
         pairs[np.arange(len(tied_rows)), start + tied_rows] = -1
         ranks[tied_rows] = rankdata(pairs, axis=1) - 1.5
-    return ranks
-
-
-LEAVE_ONE_OUT_BINS = 128  # bins of the ranks
+    return ranks, sorted_values
 
 
 def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.ndarray:
@@ -294,39 +314,12 @@ def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.nd
     The function uses the means of c and e within bins of ranks, so the covariance of c and e within
     a bin is missing.
     """
-    (bins, c), (other_bins, e) = (_binned_ranks(v, kind) for v in (x, y))
+    (_, bins, c), (_, other_bins, e) = (_ranks_by_sample(v, kind) for v in (x, y))
     joint_bins = bins * np.int16(LEAVE_ONE_OUT_BINS) + other_bins  # below 2^14
     pairs = np.bincount(joint_bins, minlength=LEAVE_ONE_OUT_BINS**2).reshape(
         LEAVE_ONE_OUT_BINS, LEAVE_ONE_OUT_BINS
     )
     return np.vecdot(c @ pairs, e)
-
-
-@cached("pairs", "n k")
-def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rank bin of every pair, (pairs,), and for every sample the mean over the pairs in
-    a bin of c, the number of pairs of the sample that rank below, shape (n, bins)."""
-    n, place = x.shape[0], _doubled_average_ranks(x, kind).astype(np.int64)
-    bins = ((place + 1) * LEAVE_ONE_OUT_BINS // (2 * len(place))).astype(np.int16)
-    counts = np.bincount(bins, minlength=LEAVE_ONE_OUT_BINS)
-    n_higher = counts[::-1].cumsum()[::-1] - counts
-    # Fraction of the pairs of the bin with a higher rank (a tied pair counts half).
-    share = (len(place) - (place + 1) / 2 - n_higher[bins]) / counts[bins]
-    bin_matrix = _square_matrix_of_pairs(bins)
-    shares = _square_matrix_of_pairs(share)
-    means = np.empty((n, LEAVE_ONE_OUT_BINS))
-    for start, stop in row_blocks(n):
-        places = (
-            bin_matrix[start:stop] + LEAVE_ONE_OUT_BINS * np.arange(stop - start)[:, None]
-        ).ravel()
-        size = LEAVE_ONE_OUT_BINS * (stop - start)
-        row_counts = np.bincount(places, minlength=size).reshape(-1, LEAVE_ONE_OUT_BINS)
-        row_counts[:, 0] -= 1  # the zero diagonal is counted in the first bin
-        share_sums = np.bincount(places, shares[start:stop].ravel(), size).reshape(
-            -1, LEAVE_ONE_OUT_BINS
-        )
-        means[start:stop] = row_counts.cumsum(axis=1) - row_counts + share_sums
-    return bins, means
 
 
 @cached("n")
@@ -338,9 +331,9 @@ def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
     12.
     """
     n, groups = x.shape[0], _rank_groups(x, kind)
-    m, sizes = (n - 1) * (n - 2) // 2, np.bincount(groups)
+    m, is_tied = (n - 1) * (n - 2) // 2, groups.max() + 1 < len(groups)
+    sizes = np.bincount(groups) if is_tied else np.ones(0)
     missing = np.full(n, _tie_corrections(sizes[sizes > 1]).sum())
-    is_tied = len(sizes) < len(groups)
     for i, row in enumerate(_square_matrix_of_pairs(groups) if is_tied else ()):
         values, counts = np.unique(np.delete(row, i), return_counts=True)
         missing[i] += (
