@@ -131,7 +131,8 @@ def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> P
             if diagonal @ diagonal < MAX_DIAGONAL_CANCELLATION * factored.square:
                 return factored
     matrix = source.dense() if isinstance(source, PairMatrix) else np.array(source, np.float64)
-    constant, sample = float(np.median(matrix[0])), matrix[:: -(-n // CLUMP_SAMPLE_SIZE)]
+    constant = float(np.partition(matrix[0], n // 2)[n // 2])
+    sample = matrix[:: -(-n // CLUMP_SAMPLE_SIZE)]
     if np.count_nonzero(sample != constant) * MIN_SPARSITY >= sample.size:
         return DenseMatrix(n, lambda: matrix)
     from scipy.sparse import csr_array
@@ -191,7 +192,7 @@ def _has_clumped_entries(matrix: PairMatrix) -> bool:
     places = np.array([0.05, 0.95]) * (len(entries) - 1)
     low, high = np.interp(places, np.arange(len(entries)), entries)
     is_close = np.diff(entries) <= CLUMP_DISTANCE_RATIO * (high - low) / (0.9 * len(entries))
-    return 2 * np.count_nonzero(is_close) >= len(is_close)
+    return bool(2 * np.count_nonzero(is_close) >= len(is_close))
 
 
 def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bool:
@@ -325,7 +326,7 @@ def _pearson3_quantiles(skewness: float) -> np.ndarray:
     elif abs(skewness) > MAX_INTERPOLATED_SKEWNESS:
         values = gammaincinv(4 / skewness**2, ndtr(values)) * skewness
     centered = values - values.mean()
-    return np.asarray(centered / centered.std())
+    return np.asarray(centered / math.sqrt(centered @ centered / len(centered)))
 
 
 @cache

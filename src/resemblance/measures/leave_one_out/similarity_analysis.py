@@ -161,7 +161,8 @@ def _leave_one_out_spearman(
     n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
     # Over the pairs without a sample, r - c has the same sum for every sample, and so has s - e.
     mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
-    higher = _doubled_sums_of_higher_ranks(x, y, kind) + _doubled_sums_of_higher_ranks(y, x, kind)
+    higher = _doubled_sums_of_higher_ranks(x, y, kind)
+    higher += _doubled_sums_of_higher_ranks(y, x, kind)
     product = np.vdot(*(_doubled_centered_ranks(v, kind) for v in (x, y))) / 4
     higher_sums = condensed_row_sums(higher, n) / 4
     covariance = product - inner - higher_sums + _rank_product_sums(x, y, kind) - mean_of_both
@@ -218,7 +219,8 @@ def _doubled_sums_of_higher_ranks(x: Representation, y: Representation, kind: st
     groups = _rank_groups(x, kind)
     # Sums of whole numbers are faster than sums of floats.
     sums = np.bincount(groups, _doubled_centered_ranks(y, kind)).astype(np.int64)
-    return (sums - 2 * np.cumsum(sums)).take(groups)  # the ranks sum to 0
+    sums -= 2 * np.cumsum(sums)  # the ranks sum to 0
+    return sums.take(groups)
 
 
 class _RanksBySample(NamedTuple):
