@@ -32,7 +32,7 @@ MUTANTS = (
            "measures/test_claims.py measures/test_hostile.py"),
     Mutant("stochastic IMD is the largest repeat", "measures/topology.py",
            "np.mean(np.max(HEAT_TRACE_WEIGHTS * difference, axis=1))", "np.max(HEAT_TRACE_WEIGHTS * difference)", "intermediates/test_blocks.py"),
-    Mutant("mean without an offset", "intermediates/points.py", "x.xp.mean(x.array - first, axis=0) + first[0, :]",
+    Mutant("mean without an offset", "intermediates/points.py", "(column_means(x.array - first) + first)[0, :]",
            "x.xp.mean(x.array, axis=0)", "measures/test_identities.py"),
     Mutant("distances from the lengths of the first block", "intermediates/rectangles.py",
            "sums = squares[tile.rows, None] +", "sums = squares[: tile.rows.stop - tile.rows.start, None] +", "intermediates/test_blocks.py"),

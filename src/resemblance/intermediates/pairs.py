@@ -77,7 +77,14 @@ def principal_overlap(x: Representation, y: Representation) -> Array:
     order of variance, (rank_x, rank_y)."""
     if not (records_gradient(x.source) or records_gradient(y.source)):
         return basis_overlap(x, y)
-    return transpose_matrix(principal_directions(x).basis) @ principal_directions(y).basis
+    return leading_overlap(x, y, None, None)
+
+
+def leading_overlap(x: Representation, y: Representation, k: int | None, l: int | None) -> Array:
+    """Return the inner products between the first k normalised principal components of x and the
+    first l of y, in order of variance, (k, l); None for all components."""
+    left, right = principal_directions(x).basis[:, :k], principal_directions(y).basis[:, :l]
+    return transpose_matrix(left) @ right
 
 
 def _swap_sides(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:

@@ -40,7 +40,7 @@ def mean(x: Representation) -> Array:
     """Return the mean row, shape (d,), accumulated relative to the first row so that a large common
     offset costs no digits."""
     first = detach(x.array[:1, :])
-    return x.xp.mean(x.array - first, axis=0) + first[0, :]
+    return (column_means(x.array - first) + first)[0, :]
 
 
 @cached("n d")

@@ -36,7 +36,7 @@ from ..intermediates.matrices import leading_projection, projection, uncentered_
 from ..intermediates.pairs import (
     basis_overlap,
     canonical_decomposition,
-    principal_overlap,
+    leading_overlap,
     squared_overlap,
 )
 from ..intermediates.resi_code import resi_pwcca, resi_svcca_components
@@ -185,7 +185,7 @@ def svcca(
     else:
         k, l = (resi_svcca_components(r, explained_variance=explained_variance) for r in (x, y))
     k, l = component_count_with_ties(x, count=k), component_count_with_ties(y, count=l)
-    return x.xp.mean(canonical_correlations(principal_overlap(x, y)[:k, :l]))
+    return x.xp.mean(canonical_correlations(leading_overlap(x, y, k, l)))
 
 
 @svcca.claim("uninformative")
@@ -337,9 +337,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     narrower representation has. Here all k components of the wider representation count, so that
     lost dimensions lower the value.
     """
-    leading = principal_overlap(x, y)[
-        : component_count_with_ties(x, count=k), : component_count_with_ties(y, count=k)
-    ]
+    leading = leading_overlap(x, y, *(component_count_with_ties(r, count=k) for r in (x, y)))
     return clip_above_one(frobenius_inner(leading, leading) / max(leading.shape))
 
 

@@ -23,7 +23,7 @@ from ..data.representation import Representation
 from ..intermediates.grams import gram_inner, squared_gram_norm
 from ..intermediates.matrices import LINEAR_KERNEL, leading_gram, linear_gram
 from ..intermediates.pair_matrix import expected_cosine
-from ..intermediates.pairs import basis_overlap, nuclear_norm, principal_overlap
+from ..intermediates.pairs import basis_overlap, leading_overlap, nuclear_norm
 from ..intermediates.points import preshape
 from ..intermediates.spectra import (
     component_count_with_ties,
@@ -235,7 +235,7 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
     count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
     k, l = component_count_with_ties(x, count=count), component_count_with_ties(y, count=count)
     s, t = decomposition(x).singular[:k], decomposition(y).singular[:l]
-    scores = s[:, None] * principal_overlap(x, y)[:k, :l] * t[None, :]
+    scores = s[:, None] * leading_overlap(x, y, k, l) * t[None, :]
     return clip_above_one(
         frobenius_inner(scores, scores)
         / (frobenius_inner(s**2, s**2) * frobenius_inner(t**2, t**2)) ** 0.5
