@@ -512,9 +512,9 @@ def _variance_shares(x: Representation) -> VarianceShares:
 def _may_have_dominant_share(x: Representation) -> bool:
     """Return whether a feature or a sample may have half of the variance, by sums over all rows.
 
-    The sums take a few products, and no copy of the array. The result is also True where rounding
-    makes the sums uncertain: for a mean that is large beside the spread, for a dtype other than
-    float32 and float64, and for values that are not finite.
+    The sums take three passes, and no copy of the array. The result is also True for few samples,
+    and where rounding makes the sums uncertain: for a mean that is large beside the spread, for a
+    dtype other than float32 and float64, and for values that are not finite.
     """
     source = _numpy_array(x)
     if source.dtype not in (np.float32, np.float64):
@@ -523,9 +523,10 @@ def _may_have_dominant_share(x: Representation) -> bool:
     with np.errstate(all="ignore"):
         mean, lengths = np.add.reduce(source) / n, np.vecdot(source, source)
         features = np.einsum("ij,ij->j", source, source) - n * mean * mean
-        samples = lengths - source @ (2 * mean) + mean @ mean
-        total, largest = np.add.reduce(features), np.maximum.reduce(samples)
+        total = np.add.reduce(features)
         is_accurate = total > MIN_SHARE_OF_VARIANCE * np.add.reduce(lengths)
+        # |a - b|^2 <= 2 |a|^2 + 2 |b|^2 bounds the squared distance of a sample from the mean
+        largest = 2 * (np.maximum.reduce(lengths) + mean @ mean)
         largest = max(largest, np.maximum.reduce(features))
         return not (is_accurate and largest < UNREMARKABLE_SHARE * total)
 

@@ -161,9 +161,11 @@ def _named_entries(
 
 
 def _is_measure_name(data: Any) -> bool:
+    if not isinstance(data, str):
+        return False
     known_measures = [*list_measures(), *HELD_OUT_MEASURES.values()]
     names = {word.lower() for m in known_measures for word in (m.name, m.label)}
-    return isinstance(data, str) and data.partition("[")[0].lower() in names
+    return data.partition("[")[0].lower() in names
 
 
 def _expand_layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:

@@ -220,8 +220,8 @@ def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     gram, width = np.zeros((n, n), dtype=x.dtype), max(GRAM_FEATURES_PER_BLOCK, 2 * n)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for start in range(0, d, width):
-            block = source[:, start : start + width].astype(x.dtype, order="C")
-            block -= block[0].copy()
+            columns = source[:, start : start + width]
+            block = np.subtract(columns, columns[0], dtype=x.dtype, order="C")
             block -= block.mean(axis=0)
             gram += block @ block.T  # NumPy computes only a triangle of the product
     total = np.trace(gram)
