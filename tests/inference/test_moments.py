@@ -122,13 +122,13 @@ def forms(rng: np.random.Generator, n: int = 30) -> dict[str, tuple[PairMatrix, 
     kept = csr_array(np.where(rng.random((n, n)) < 0.1, rng.standard_normal((n, n)), 0))
     left, right, ones = rng.random((n, 2)), rng.random((n, 2)), np.ones((n, 1))
     points = rng.standard_normal((n, 4))
-    product = Factors(np.hstack([2 * points, left]), np.hstack([points, left]), rng.random(n))
+    product = Factors(points, left, left, rng.random(n), 2)
     return {
         "sparse": (SparseMatrix(kept), False),
         "sparse, plus a constant": (SparseMatrix(kept, 0.3 * ones, ones), False),
         "sparse, plus columns": (SparseMatrix(kept, left, right), False),
         "sparse, symmetric": (SparseMatrix((kept + kept.T).tocsr(), -0.2 * ones, ones), True),
-        "factors": (FactoredMatrix(n, lambda: Factors(points, points)), True),
+        "factors": (FactoredMatrix(n, lambda: Factors(points, left[:, :0], left[:, :0])), True),
         "factors with a diagonal": (FactoredMatrix(n, lambda: product), True),
     }
 

@@ -29,7 +29,6 @@ from ..intermediates.rectangles import (
     MAX_STORED_SAMPLES,
     all_row_column_pairs,
     matrix_inner_products,
-    row_inner_products,
 )
 from .folds import HELD_OUT, Fit, held_out_claims
 
@@ -500,12 +499,11 @@ class Product(NamedTuple):
     the left and right, can be recomputed block by block for many samples (``PairMatrix.block``);
     then the measure computes many pairs together (:class:`AllPairs`).
 
-    ``by_rows`` declares that the claim ``leave_one_out`` accepts ``rows``, the inner products of
-    the matrices' rows. ``by_rows`` is a function of x, y, and the number of representations
-    compared with each of x and y; the result says whether computing ``rows`` for all pairs together
-    is faster. ``rows_of`` is a function of representations, pairs of positions in the list of
-    representations, and parameters; ``rows_of`` computes ``rows`` if ``leave_one_out`` needs
-    something other than the inner products.
+    ``by_rows`` declares that the claim ``leave_one_out`` accepts ``rows``, such as the inner
+    products of the matrices' rows. ``by_rows`` is a function of x, y, and the number of
+    representations compared with each of x and y; the result says whether computing ``rows`` for
+    all pairs together is faster. ``rows_of`` computes ``rows``: a function of representations,
+    pairs of positions in the list of representations, and parameters.
     """
 
     left: Callable[..., np.ndarray | PairMatrix]
@@ -558,19 +556,15 @@ class Product(NamedTuple):
     def of_rows(
         self, representations: Sequence[Representation], pairs: Sequence[tuple[int, int]]
     ) -> np.ndarray:
-        """Return the inner products of the rows of two matrices, for pairs of positions in
-        ``representations``, shape (pairs, n).
-
-        Computed in one pass over blocks of the matrices; with ``rows_of``, return the result of
-        ``rows_of``.
-        """
-        if self.rows_of:
-            return bind_known(self.rows_of, self.parameters)(representations, pairs)
+        """Return the result of ``rows_of`` for pairs of positions in ``representations``, shape
+        (pairs, n)."""
+        assert self.rows_of
         positions = sorted({position for pair in pairs for position in pair})
-        blocks = [self.of(representations[position], "left").block for position in positions]
         places = {position: place for place, position in enumerate(positions)}
-        place_pairs = [(places[i], places[j]) for i, j in pairs]
-        return row_inner_products(blocks, place_pairs, representations[0].shape[0])
+        return bind_known(self.rows_of, self.parameters)(
+            [representations[position] for position in positions],
+            [(places[i], places[j]) for i, j in pairs],
+        )
 
     def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
         """Return the left or the right matrix of a representation: an array, or a

@@ -266,8 +266,9 @@ def _compute_evidence(
                 (scores,) = compare_many([scores], replace(options, progress=False))
         advance(sum(pairs.values()))
         run.read_file()
-        nulls = compute_null_cells(run, scores, measures, design, use_moments)
+        # Leave-one-out values come first, because their pass leaves sums for the exact moments.
         parts = compute_resampled_scores(run, scores, measures, design)
+        nulls = compute_null_cells(run, scores, measures, design, use_moments)
     pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
     caveats = equal_data_caveats(layout.all)
     caveats += chance_caveats(layout.all, design.whole_blocks, pairs_tested)

@@ -38,8 +38,8 @@ PROBE_PERMUTATIONS = 60  # permutations in the test for few distinct values
 LEVEL_INTERVALS, MIN_OCCUPIED_INTERVALS = (24, 15)
 # Largest ratio of the squared diagonal of F W F' to <A, A>; above, digits cancel.
 MAX_DIAGONAL_CANCELLATION = 1e4
-# Sums over factors are faster with at least 3 samples per dimension.
-MIN_SAMPLES_PER_FACTOR = 3
+# Sums over factors are faster with at least 1.5 samples per dimension.
+MIN_SAMPLES_PER_FACTOR = 1.5
 # With a smaller skewness, Pearson III equals the normal distribution to working precision.
 MAX_NORMAL_SKEWNESS = 1e-5
 # Quantiles are polynomials of normal quantiles up to this skewness, with this number of nodes.
@@ -125,8 +125,8 @@ def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> P
     if isinstance(source, SparseMatrix) and source.sparse.nnz * MIN_SPARSITY < n * n:
         return SparseMatrix(source.sparse, source.left, source.right)
     if isinstance(source, FactoredMatrix) and symmetric:
-        factored = FactoredMatrix(n, source.factors)
-        if MIN_SAMPLES_PER_FACTOR * factored.factors().left.shape[1] <= n:
+        factored = FactoredMatrix(n, source.factors, source.powers)
+        if MIN_SAMPLES_PER_FACTOR * factored.factors().points.shape[1] <= n:
             diagonal = factored.product_diagonal
             if diagonal @ diagonal < MAX_DIAGONAL_CANCELLATION * factored.square:
                 return factored

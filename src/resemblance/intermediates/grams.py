@@ -61,6 +61,7 @@ from .points import (
 from .rectangles import (
     BlockFunction,
     CenteringTerms,
+    MatrixBlock,
     centering_terms,
     double_centered_entries,
     is_blockwise,
@@ -239,6 +240,27 @@ def gram_entries(x: Representation) -> np.ndarray:
 
     entries: np.ndarray = squareform(as_float64(gram_condensed(x)), checks=False)
     np.fill_diagonal(entries, as_float64(gram_diagonal(x, GramKernel("linear"))))
+    return entries
+
+
+def condensed_gram_blocks(x: Representation) -> BlockFunction:
+    """Return a function that reads blocks of :func:`gram_entries`, on and above the diagonal, from
+    :func:`gram_condensed`, in float64."""
+    vector, n = as_float64(gram_condensed(x)), x.shape[0]
+    diagonal = as_float64(gram_diagonal(x, GramKernel("linear")))
+
+    def entries(tile: MatrixBlock) -> np.ndarray:
+        first, last, stop = tile.rows.start, tile.columns.start, tile.columns.stop
+        block = np.zeros((tile.rows.stop - first, stop - last))
+        for i, row in enumerate(block, start=first):
+            start = max(last, i + 1)
+            position = i * (2 * n - i - 1) // 2 - i - 1  # of column 0
+            row[start - last :] = vector[position + start : position + stop]
+        if tile.is_square:
+            block += block.T
+            np.fill_diagonal(block, diagonal[tile.rows])
+        return block
+
     return entries
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..base.arrays import (
     namespace,
     scalar,
 )
-from ..data.representation import Representation, cached
+from ..data.representation import Representation, cached, store_value
 from .distances import (
     SampleCovariance,
     centered_distance_entries,
@@ -36,12 +36,14 @@ from .distances import (
     whitened_gram,
 )
 from .grams import (
+    DISTANCE_KERNELS,
     Estimator,
     GramKernel,
     MedianPairs,
     centered_directions,
     centered_kernel_entries,
     compares_gram_entries,
+    condensed_gram_blocks,
     distance_gram,
     gram_diagonal,
     gram_entries,
@@ -51,9 +53,16 @@ from .grams import (
 )
 from .missing_pairs import require_no_missing_pairs
 from .pair_matrix import DenseMatrix, FactoredMatrix, Factors
-from .points import preshape, size
+from .points import is_rotated, preshape, size
 from .rank_bins import rank_bins, rank_entries
-from .rectangles import BlockFunction, MatrixBlock, is_blockwise, set_diagonal, upper_blocks
+from .rectangles import (
+    BlockFunction,
+    MatrixBlock,
+    is_blockwise,
+    row_inner_products,
+    set_diagonal,
+    upper_blocks,
+)
 from .spectra import (
     Decomposition,
     component_count_with_ties,
@@ -89,7 +98,7 @@ def _gram_of_points(
 
     def factors() -> Factors:
         matrix = as_float64(points())
-        return Factors(matrix, matrix)
+        return Factors(matrix, matrix[:, :0], matrix[:, :0])
 
     return FactoredMatrix(x.n_samples, factors, **numbers)
 
@@ -124,28 +133,78 @@ def centered_gram(
     """
     gram_kernel = GramKernel(kernel, bandwidth, pairs, width)
     gram, n = kernel_gram(x, gram_kernel), x.n_samples
+    numbers: dict[str, Any] = {"trace": gram.trace, "total": 0.0, "square": gram.square}
+    if estimator != "biased":
+        own = "debiased" if estimator == "features" else estimator
+        square = scalar(hsic_norm(x, gram_kernel, own)) ** 2
+        total = -gram.trace if estimator == "lange" else 0.0
+        numbers = {"trace": 0.0, "total": total, "square": square}
+    if kernel in ("linear", "cosine") and not is_rotated(x):
+        factors = partial(_gram_factors, x, gram_kernel, estimator)
+        return FactoredMatrix(n, factors, partial(gram_powers, x, kernel, estimator), **numbers)
     if estimator == "biased":
         return gram
-    is_debiased = estimator != "lange"
-    total = 0.0 if is_debiased else -gram.trace
-    own = "debiased" if estimator == "features" else estimator
-    square = scalar(hsic_norm(x, gram_kernel, own)) ** 2
-    numbers: dict[str, Any] = {"trace": 0.0, "total": total, "square": square}
+    blocks = partial(_centered_gram_blocks, x, gram_kernel, estimator)
+    return DenseMatrix(n, blocks=blocks, **numbers)
 
-    def terms() -> Array:
-        diagonal = gram_diagonal(x, gram_kernel)
-        diagonal = diagonal if is_blockwise(x) else as_float64(diagonal)
-        return _u_centering_terms(diagonal) * is_debiased
 
-    if isinstance(gram, FactoredMatrix):
+def _gram_factors(x: Representation, kernel: GramKernel, estimator: Estimator) -> Factors:
+    """Return the parts of :func:`centered_gram` for a linear or a cosine kernel."""
+    points = as_float64((preshape if kernel.name == "linear" else centered_directions)(x))
+    if estimator == "biased":
+        return Factors(points, points[:, :0], points[:, :0])
+    u, ones = as_float64(_centering_terms(x, kernel, estimator)), np.ones(len(points))
+    left, right = np.column_stack([u, ones]), np.column_stack([ones, u])
+    return Factors(points, left, right, np.zeros(len(points)))
 
-        def factors() -> Factors:
-            points, u, ones = gram.factors().left, as_float64(terms()), np.ones(n)
-            left, right = (np.column_stack([points, *ends]) for ends in ((u, ones), (ones, u)))
-            return Factors(left, right, np.zeros(n))
 
-        return FactoredMatrix(n, factors, **numbers)
-    return DenseMatrix(n, blocks=lambda: _off_diagonal_blocks(gram.block, terms()), **numbers)
+def _centered_gram_blocks(
+    x: Representation, kernel: GramKernel, estimator: Estimator
+) -> BlockFunction:
+    """Return a function that computes blocks of :func:`centered_gram`, on and above the
+    diagonal."""
+    if kernel.name == "linear" and compares_gram_entries(x, x) and not is_blockwise(x):
+        entries = condensed_gram_blocks(x)
+    else:
+        entries = kernel_gram(x, kernel).block
+    if estimator == "biased":
+        return entries
+    return _off_diagonal_blocks(entries, _centering_terms(x, kernel, estimator))
+
+
+def gram_row_products(
+    representations: Sequence[Representation],
+    positions: Sequence[tuple[int, int]],
+    kernel: str = "linear",
+    estimator: Estimator = "biased",
+) -> np.ndarray:
+    """Return the inner products of the rows of :func:`centered_gram`, linear or cosine, for pairs
+    of ``positions`` in ``representations``, shape (pairs, n).
+
+    Each block of a matrix is computed once, for all pairs and for :func:`gram_powers`, which the
+    function stores in the caches.
+    """
+    gram_kernel = GramKernel(kernel)
+    matrices = [_centered_gram_blocks(r, gram_kernel, estimator) for r in representations]
+    products, powers = row_inner_products(matrices, positions, representations[0].n_samples)
+    for r, sums in zip(representations, powers):
+        store_value(r, gram_powers, sums, kernel, estimator)
+    return products
+
+
+@cached("k n")
+def gram_powers(x: Representation, kernel: str, estimator: Estimator) -> np.ndarray:
+    """Return the sums of squares and the sums of cubes of the entries of every row of
+    :func:`centered_gram`, linear or cosine, off the diagonal, (2, n)."""
+    matrix = _centered_gram_blocks(x, GramKernel(kernel), estimator)
+    return row_inner_products([matrix], [], x.n_samples)[1][0]
+
+
+def _centering_terms(x: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
+    diagonal = gram_diagonal(x, kernel)
+    if kernel.name not in DISTANCE_KERNELS or not is_blockwise(x):
+        diagonal = as_float64(diagonal)
+    return _u_centering_terms(diagonal) * (estimator != "lange")
 
 
 def _u_centering_terms(k: Array) -> Array:

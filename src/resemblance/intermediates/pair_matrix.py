@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -240,81 +240,139 @@ def _trace_of_cube(matrix: np.ndarray) -> float:
 
 
 class Factors(NamedTuple):
-    """L and R, (n, r), and a diagonal, (n,), or None for the diagonal of L Rᵀ."""
+    """Points P, (n, r), and their ``weight`` w; sides L and R of few columns, (n, k) each, with a
+    symmetric L Rᵀ; and a diagonal, (n,), or None for the diagonal of w P Pᵀ + L Rᵀ."""
 
+    points: np.ndarray
     left: np.ndarray
     right: np.ndarray
     diagonal: np.ndarray | None = None
+    weight: float = 1.0
 
 
 class FactoredMatrix(PairMatrix):
-    """A symmetric matrix equal to L Rᵀ off the diagonal; ``factors`` returns the parts."""
+    """A symmetric matrix equal to B = w P Pᵀ + L Rᵀ off the diagonal; ``factors`` returns the
+    parts.
 
-    def __init__(self, samples: int, factors: Callable[[], Factors], **numbers: float) -> None:
+    ``powers``, if given, returns the sums of squares and the sums of cubes of the entries of every
+    row off the diagonal, (2, n).
+    """
+
+    def __init__(
+        self,
+        samples: int,
+        factors: Callable[[], Factors],
+        powers: Callable[[], np.ndarray] | None = None,
+        **numbers: float,
+    ) -> None:
         super().__init__(samples, **numbers)
-        self.factors = cache(factors)
+        self.factors, self.powers = cache(factors), powers
 
     @cached_property
     def product_diagonal(self) -> np.ndarray:
-        """The diagonal of L Rᵀ, shape (n,)."""
-        return np.asarray(np.vecdot(*self.factors()[:2]))
+        """The diagonal of B, shape (n,)."""
+        points, left, right, _, weight = self.factors()
+        return np.asarray(weight * np.vecdot(points, points) + np.vecdot(left, right))
 
     @cached_property
-    def gram(self) -> np.ndarray:
-        """Rᵀ L, (r, r)."""
-        left, right, _ = self.factors()
-        return right.T @ left
+    def point_gram(self) -> np.ndarray:
+        """Pᵀ P, (r, r)."""
+        return self.factors().points.T @ self.factors().points
+
+    @cached_property
+    def side_products(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pᵀ L and Pᵀ R, (r, k) each, and Rᵀ L, (k, k)."""
+        points, left, right, *_ = self.factors()
+        return points.T @ left, points.T @ right, right.T @ left
 
     @cached_property
     def square(self) -> float:
-        corrections = self.diagonal() ** 2 - self.product_diagonal**2
-        return float(np.vdot(self.gram, self.gram.T) + corrections.sum())
+        (p, q, g), w = self.side_products, self.factors().weight
+        product = w * w * np.vdot(self.point_gram, self.point_gram)
+        product += 2 * w * np.vdot(p, q) + np.vdot(g, g.T)
+        return float(product + (self.diagonal() ** 2 - self.product_diagonal**2).sum())
 
     def diagonal(self) -> np.ndarray:
         diagonal = self.factors().diagonal
         return self.product_diagonal if diagonal is None else diagonal
 
     def block(self, tile: MatrixBlock) -> np.ndarray:
-        left, right, _ = self.factors()
-        block: np.ndarray = left[tile.rows] @ right[tile.columns].T
+        points, left, right, _, weight = self.factors()
+        block: np.ndarray = points[tile.rows] @ points[tile.columns].T
+        if weight != 1:
+            block *= weight
+        if left.shape[1]:
+            block += left[tile.rows] @ right[tile.columns].T
         if tile.has_diagonal:
             diagonal_view(block, tile)[:] = self.diagonal()[tile.rows]
         return block
 
     def __matmul__(self, columns: np.ndarray) -> np.ndarray:
-        left, right, _ = self.factors()
+        points, left, right, _, weight = self.factors()
         rest = self.diagonal() - self.product_diagonal
-        return np.asarray(left @ (right.T @ columns) + (rest * columns.T).T)
+        products = points @ (weight * (points.T @ columns)) + left @ (right.T @ columns)
+        return np.asarray(products + (rest * columns.T).T)
 
     def row_products(self, other: PairMatrix) -> np.ndarray:
-        left, right, _ = self.factors()
+        points, left, right, _, weight = self.factors()
         rest = self.diagonal() - self.product_diagonal
-        return np.asarray(np.vecdot(other @ right, left) + rest * other.diagonal())
+        products = weight * np.vecdot(other @ points, points) + np.vecdot(other @ right, left)
+        return np.asarray(products + rest * other.diagonal())
 
     def rescaled(self, factor: float, off_diagonal: float, on_diagonal: float) -> FactoredMatrix:
-        diagonal = self.diagonal() * factor - on_diagonal
-        sides = _rescaled_sides(*self.factors()[:2], factor, off_diagonal)
-        return FactoredMatrix(self.samples, lambda: Factors(*sides, diagonal))
+        points, left, right, _, weight = self.factors()
+        sides = _rescaled_sides(left, right, factor, off_diagonal)
+        parts = Factors(points, *sides, self.diagonal() * factor - on_diagonal, weight * factor)
+        powers = self.powers and partial(self._rescaled_powers, factor, off_diagonal)
+        matrix = FactoredMatrix(self.samples, lambda: parts, powers)
+        matrix.point_gram = self.point_gram
+        return matrix
+
+    def _rescaled_powers(self, a: float, b: float) -> np.ndarray:
+        """Return the sums of squares and the sums of cubes of a A - b over the entries of every row
+        off the diagonal, (2, n)."""
+        assert self.powers is not None
+        sums = self @ np.ones(self.samples) - self.diagonal()
+        (squares, cubes), count = self.powers(), self.samples - 1
+        return np.array(
+            [
+                a**2 * squares - 2 * a * b * sums + count * b**2,
+                a**3 * cubes - 3 * a**2 * b * squares + 3 * a * b**2 * sums - count * b**3,
+            ]
+        )
+
+    def edge_products(
+        self, ways: Ways, weights: np.ndarray, symmetric: bool
+    ) -> dict[Ways, np.ndarray]:
+        if self.powers is None:
+            return super().edge_products(ways, weights, symmetric)
+        squares, cubes = self.powers()
+        diagonal = self.diagonal()
+        return {("out",) * 2: squares + diagonal**2, ("out",) * 3: cubes + diagonal**3}
 
     def triangle_sums(self, symmetric: bool, row_squares: np.ndarray) -> tuple[float, float]:
-        r"""Return the trace of the cube of :math:`B + D = L R^\top + D` twice, in O(n r^2) time.
+        r"""Return the trace of the cube of :math:`B + D` twice, in O(n r^2) time, for the matrix D
+        that differs from 0 on the diagonal alone.
 
         ``row_squares``: the sums of squares of the rows, (n,). ``symmetric`` is not used.
 
         .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D +
             3 \operatorname{tr} B D^2 + \operatorname{tr} D^3
         """
-        gram, b, a = self.gram, self.product_diagonal, self.diagonal()
+        (p, q, g), w, c = self.side_products, self.factors().weight, self.point_gram
+        cube = w**3 * _trace_of_cube(c) + 3 * w * w * np.vdot(q, c @ p)
+        cube += 3 * w * np.vdot(p.T @ q, g) + np.vdot(g @ g, g.T)
+        b, a = self.product_diagonal, self.diagonal()
         d, squared_diagonal = a - b, row_squares - a**2 + b**2
-        cube = float(np.vdot(gram @ gram, gram.T) + d @ (3 * squared_diagonal + d * (3 * b + d)))
+        cube = float(cube + d @ (3 * squared_diagonal + d * (3 * b + d)))
         return cube, cube
 
 
 def _rescaled_sides(
     left: np.ndarray, right: np.ndarray, factor: float, constant: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sides of ``factor`` L Rᵀ - ``constant`` 1 1ᵀ: (n, r + 1) each. ``left``,
-    ``right``: L and R, (n, r)."""
+    """Return the sides of ``factor`` L Rᵀ - ``constant`` 1 1ᵀ: (n, k + 1) each. ``left``,
+    ``right``: L and R, (n, k)."""
     ones = np.ones(len(left))
     return np.column_stack([factor * left, -constant * ones]), np.column_stack([right, ones])
 

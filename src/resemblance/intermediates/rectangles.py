@@ -43,6 +43,7 @@ MAX_STORED_SAMPLES = 4096  # with more samples, (n, n) matrices are not stored
 # A few blocks of this size fit in the processor's cache. The size is a property of the algorithm,
 # not a tuning option: another size changes rounding.
 BLOCK_ROWS, BLOCK_COLUMNS = 256, 512
+ROW_PRODUCT_BLOCK = 128, 256  # smaller, because a pass holds a block of many matrices
 
 
 class MatrixBlock(NamedTuple):
@@ -90,14 +91,16 @@ def is_blockwise(x: Representation) -> bool:
     )
 
 
-def upper_blocks(n: int) -> Iterator[MatrixBlock]:
+def upper_blocks(
+    n: int, height: int = BLOCK_ROWS, width: int = BLOCK_COLUMNS
+) -> Iterator[MatrixBlock]:
     """Yield the square blocks on the diagonal of an (n, n) matrix, and the blocks to their right,
     which together cover the diagonal and all entries above."""
-    for start in range(0, n, BLOCK_ROWS):
-        stop = min(start + BLOCK_ROWS, n)
+    for start in range(0, n, height):
+        stop = min(start + height, n)
         yield MatrixBlock(slice(start, stop), slice(start, stop))
-        for column in range(stop, n, BLOCK_COLUMNS):
-            yield MatrixBlock(slice(start, stop), slice(column, min(column + BLOCK_COLUMNS, n)))
+        for column in range(stop, n, width):
+            yield MatrixBlock(slice(start, stop), slice(column, min(column + width, n)))
 
 
 def row_blocks_from_column(start: int, stop: int, first: int = 0) -> MatrixBlock:
@@ -304,30 +307,29 @@ def matrix_inner_products(
 
 def row_inner_products(
     matrices: Sequence[BlockFunction], pairs: Sequence[tuple[int, int]], n: int
-) -> np.ndarray:
-    """Return the inner products of the same rows of two symmetric (n, n) NumPy matrices, for pairs
-    of positions in ``matrices``, shape (pairs, n).
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two results of one pass over symmetric (n, n) NumPy matrices: the inner products of
+    the same rows of two matrices, for pairs of positions in ``matrices``, (pairs, n); and the sums
+    of squares and of cubes of the entries of every row off the diagonal, (matrices, 2, n).
 
     The inner products of a pair do not depend on the other pairs, to the last bit: BLAS multiplies
     two rows at a time, because the rounding of a larger matrix product depends on the shape.
     """
-    sums = np.zeros((len(pairs), n))
-    largest = min(n, BLOCK_ROWS) * min(n, max(BLOCK_ROWS, BLOCK_COLUMNS))
-    room = np.empty((2, len(matrices), largest))  # allocated once, because allocation is slow
-    for tile in upper_blocks(n):
-        height, width = (min(part.stop, n) - part.start for part in tile[:2])
-        blocks, transposed = room[:, :, : height * width]
-        blocks = blocks.reshape(-1, height, width)
-        transposed = transposed.reshape(-1, width, height)
-        for place, entries in enumerate(matrices):
-            blocks[place] = entries(tile)
-            if not tile.is_square:  # the mirrored block below the diagonal
-                transposed[place] = blocks[place].T
-        for place, (i, j) in enumerate(pairs):
-            sums[place, tile.rows] += np.vecdot(blocks[i], blocks[j])
-            if not tile.is_square:
-                sums[place, tile.columns] += np.vecdot(transposed[i], transposed[j])
-    return sums
+    products, powers = np.zeros((len(pairs), n)), np.zeros((len(matrices), 2, n))
+    for tile in upper_blocks(n, *ROW_PRODUCT_BLOCK):
+        blocks = [entries(tile) for entries in matrices]
+        sides = [(tile.rows, blocks)]
+        if not tile.is_square:  # the mirrored blocks below the diagonal
+            sides.append((tile.columns, [block.T.copy() for block in blocks]))
+        for rows, parts in sides:
+            for place, (i, j) in enumerate(pairs):
+                products[place, rows] += np.vecdot(parts[i], parts[j])
+            for place, part in enumerate(parts):
+                if tile.is_square:
+                    np.fill_diagonal(part, 0)
+                square = part * part
+                powers[place, :, rows] += [square.sum(axis=1), np.vecdot(square, part)]
+    return products, powers
 
 
 class RunningMoments:

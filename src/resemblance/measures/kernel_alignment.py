@@ -38,7 +38,7 @@ from ..intermediates.grams import (
     hsic_without_diagonal,
     squared_gram_norm,
 )
-from ..intermediates.matrices import LINEAR_KERNEL, centered_gram
+from ..intermediates.matrices import LINEAR_KERNEL, centered_gram, gram_row_products
 from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.points import is_rotated, preshape
 from .inner_products import (
@@ -56,7 +56,9 @@ from .leave_one_out.kernel_alignment import leave_one_out_cka
     larger_is_more_similar=True, range=(0, 1),
     limits={"bandwidth": (1e-6, 1e6), "width": (1e-100, 1e100)},
     excludes={"width": ("bandwidth", "pairs")},
-    compares=Product(centered_gram, by_rows=prefers_batched_wide_products),
+    compares=Product(
+        centered_gram, by_rows=prefers_batched_wide_products, rows_of=gram_row_products
+    ),
     leave_one_out=leave_one_out_cka,
 )  # fmt: skip
 def cka(

@@ -15,9 +15,10 @@ from ...intermediates.grams import (
     Estimator,
     GramKernel,
     MedianPairs,
+    gram_diagonal,
     median_distance,
 )
-from ...intermediates.matrices import kernel_gram
+from ...intermediates.matrices import gram_powers, kernel_gram
 from ...intermediates.pair_matrix import PairMatrix
 from .inner_products import (
     LEAVE_ONE_OUT_REMEDY,
@@ -26,6 +27,7 @@ from .inner_products import (
     condensed_row_sums,
     leave_one_out_products,
     leave_one_out_u_products,
+    recentering_factor,
 )
 
 WIDTH_STEP = 1e-4  # relative change of the kernel width in a difference quotient
@@ -81,14 +83,16 @@ def _leave_one_out_cosine(
     """Return leave-one-out CKA, (n,), between the kernel ``k`` of x and the kernel ``l`` of y,
     with the kernel widths of all samples. ``rows``: the inner products of the rows of the two
     matrices, (n,), if already computed."""
-    if rows is not None and estimator == "debiased":
-        product = leave_one_out_u_products(rows)
+    u_rows = rows if estimator == "debiased" else None
+    if u_rows is not None:
+        product = leave_one_out_u_products(u_rows)
     else:
         a, b = kernel_gram(x, k), kernel_gram(y, l)
         product = _estimate_leave_one_out_hsic(
             a, b, estimator, a.row_products(b) if rows is None else rows
         )
-    squares = [leave_one_out_self_hsic(r, g, estimator) for r, g in ((x, k), (y, l))]
+    by_rows = u_rows is not None
+    squares = [leave_one_out_self_hsic(r, g, estimator, by_rows) for r, g in ((x, k), (y, l))]
     return product / np.sqrt(squares[0] * squares[1])
 
 
@@ -100,21 +104,23 @@ def _uncached_copy(x: Representation) -> Representation:
 
 @cached("n")
 def leave_one_out_self_hsic(
-    x: Representation, kernel: GramKernel, estimator: Estimator
+    x: Representation, kernel: GramKernel, estimator: Estimator, by_rows: bool = False
 ) -> np.ndarray:
     """Return the estimate of the HSIC of x with itself without each sample, shape (n,), with the
-    kernel width of all samples. Raises ``UndefinedError`` if an estimate is not positive or is too
-    small."""
+    kernel width of all samples. ``by_rows``: the "debiased" estimate from :func:`gram_powers`.
+    Raises ``UndefinedError`` if an estimate is not positive or is too small."""
     check_min_samples("cka", x, 2 if estimator == "biased" else 4)
     gram = kernel_gram(x, kernel)
-    rows = gram.row_products(gram)
-    product = leave_one_out_products(gram, gram, rows)
+    if by_rows:
+        shares = as_float64(gram_diagonal(x, kernel)) / gram.trace
+        product = gram.square * (1 - recentering_factor(len(shares)) * shares) ** 2  # roughly
+        squared = leave_one_out_u_products(gram_powers(x, kernel.name, estimator)[0])
+    else:
+        rows = gram.row_products(gram)
+        squared = product = leave_one_out_products(gram, gram, rows)
+        if estimator != "biased":
+            squared = _estimate_leave_one_out_hsic(gram, gram, estimator, rows)
     check_remainder(representation_title(x), product / gram.square)
-    squared = (
-        product
-        if estimator == "biased"
-        else _estimate_leave_one_out_hsic(gram, gram, estimator, rows)
-    )
     if (squared <= 1e-12 * product).any():
         raise UndefinedError(
             f"cka: the {estimator} self-similarity is not positive without one of {x.shape[0]} "

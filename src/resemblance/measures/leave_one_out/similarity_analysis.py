@@ -178,15 +178,12 @@ def leave_one_out_rank_products(
 
     ``pairs``: pairs of positions in ``representations``. ``rdm``: the dissimilarity.
     """
-    positions = {position for pair in pairs for position in pair}
     row_products = np.empty((len(pairs), representations[0].shape[0]))
     for start, stop in row_blocks(row_products.shape[1], MAX_ROWS_IN_DOUBLE):
-        ranks = {
-            position: _ranks_by_sample(representations[position], rdm)
-            .centered[start:stop]
-            .astype(np.float64)
-            for position in positions
-        }
+        ranks = [
+            _ranks_by_sample(r, rdm).centered[start:stop].astype(np.float64)
+            for r in representations
+        ]
         for place, (i, j) in enumerate(pairs):
             row_products[place, start:stop] = np.vecdot(ranks[i], ranks[j])
     return row_products
