@@ -43,7 +43,6 @@ MAX_STORED_SAMPLES = 4096  # with more samples, (n, n) matrices are not stored
 # A few blocks of this size fit in the processor's cache. The size is a property of the algorithm,
 # not a tuning option: another size changes rounding.
 BLOCK_ROWS, BLOCK_COLUMNS = 256, 512
-ROW_PRODUCT_BLOCK = 128, 256  # smaller, because a pass holds a block of many matrices
 
 
 class MatrixBlock(NamedTuple):
@@ -91,13 +90,11 @@ def is_blockwise(x: Representation) -> bool:
     )
 
 
-def upper_blocks(
-    n: int, height: int = BLOCK_ROWS, width: int = BLOCK_COLUMNS
-) -> Iterator[MatrixBlock]:
+def upper_blocks(n: int, width: int = BLOCK_COLUMNS) -> Iterator[MatrixBlock]:
     """Yield the square blocks on the diagonal of an (n, n) matrix, and the blocks to their right,
     which together cover the diagonal and all entries above."""
-    for start in range(0, n, height):
-        stop = min(start + height, n)
+    for start in range(0, n, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, n)
         yield MatrixBlock(slice(start, stop), slice(start, stop))
         for column in range(stop, n, width):
             yield MatrixBlock(slice(start, stop), slice(column, min(column + width, n)))
@@ -316,7 +313,7 @@ def row_inner_products(
     two rows at a time, because the rounding of a larger matrix product depends on the shape.
     """
     products, powers = np.zeros((len(pairs), n)), np.zeros((len(matrices), 2, n))
-    for tile in upper_blocks(n, *ROW_PRODUCT_BLOCK):
+    for tile in upper_blocks(n, width=BLOCK_ROWS):
         blocks = [entries(tile) for entries in matrices]
         sides = [(tile.rows, blocks)]
         if not tile.is_square:  # the mirrored blocks below the diagonal
@@ -327,8 +324,7 @@ def row_inner_products(
             for place, part in enumerate(parts):
                 if tile.is_square:
                     np.fill_diagonal(part, 0)
-                square = part * part
-                powers[place, :, rows] += [square.sum(axis=1), np.vecdot(square, part)]
+                powers[place, :, rows] += [np.vecdot(part, part), np.vecdot(part * part, part)]
     return products, powers
 
 
