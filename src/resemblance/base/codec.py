@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -15,6 +15,7 @@ import numpy as np
 
 NON_FINITE_NAMES = ("nan", "inf", "-inf")  # the words for floats without a JSON form
 ARRAY_ENTRIES = {"dtype", "shape", "data"}  # the keys of an encoded array
+PLAIN_TYPES = {type(None), str, bool, int, float}
 KINDS_OF_NUMBERS = "biuf"  # dtype kinds of arrays in JSON: booleans, integers and floats
 
 
@@ -26,11 +27,13 @@ def encode_value(value: Any, tagged: Mapping[str, type] = {}) -> Any:
     ``kind``, the class name. A mapping with keys other than text becomes a list of pairs. Raises
     ``TypeError`` for an array of objects.
     """
+    if type(value) in PLAIN_TYPES:
+        return value
     if isinstance(value, Mapping):
         if all(isinstance(name, str) for name in value):
             return {name: encode_value(part, tagged) for name, part in value.items()}
         return [[encode_value(part, tagged) for part in pair] for pair in value.items()]
-    if hasattr(value, "_fields") or is_dataclass(value):
+    if _is_record(value):
         kind = type(value).__name__
         names = getattr(value, "_fields", None) or [f.name for f in fields(value)]
         entries = {name: encode_value(getattr(value, name), tagged) for name in names}
@@ -75,28 +78,63 @@ def decode_value(kind: Any, value: Any) -> Any:
     A value of a plain type is returned unchecked. Raises ``TypeError``, ``ValueError`` or
     ``KeyError`` where the JSON does not fit the type.
     """
+    return _decoder(kind)(value)
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that decodes values of the type ``kind``; taking a type apart costs more
+    than decoding a value."""
     origin, parts = get_origin(kind), get_args(kind)
-    if isinstance(value, dict) and value.keys() == ARRAY_ENTRIES:
-        return _decode_array(value)
     if origin in (Union, UnionType):
-        return _decode_union(parts, value)
-    if origin is tuple and isinstance(value, list):
-        kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
-        return tuple(decode_value(part, entry) for part, entry in zip(kinds, value, strict=True))
-    if origin is list and isinstance(value, list):
-        return [decode_value(parts[0], entry) for entry in value]
+        return _union_decoder(parts)
+    if origin is tuple:
+        return partial(_decode_tuple, parts)
+    if origin is list:
+        return partial(_decode_list, _decoder(parts[0]))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        pairs = value.items() if isinstance(value, Mapping) else value
-        return {
-            decode_value(parts[0], name): decode_value(parts[1], entry) for name, entry in pairs
-        }
-    if kind is float and value in NON_FINITE_NAMES:
-        return float(value)
-    if kind is Hashable and isinstance(value, list):
-        return tuple(decode_value(Hashable, entry) for entry in value)
-    if hasattr(kind, "_fields") or is_dataclass(kind):
-        return _decode_entries(kind, value)
-    return value
+        return partial(_decode_mapping, _decoder(parts[0]), _decoder(parts[1]))
+    if kind is float:
+        return _decode_float
+    if kind is Hashable:
+        return _decode_hashable
+    return partial(_decode_entries, kind) if _is_record(kind) else _decode_plain
+
+
+def _is_record(kind: Any) -> bool:
+    return hasattr(kind, "_fields") or is_dataclass(kind)
+
+
+def _decode_plain(value: Any) -> Any:
+    is_array = isinstance(value, dict) and value.keys() == ARRAY_ENTRIES
+    return _decode_array(value) if is_array else value
+
+
+def _decode_float(value: Any) -> Any:
+    return float(value) if isinstance(value, str) and value in NON_FINITE_NAMES else value
+
+
+def _decode_hashable(value: Any) -> Any:
+    return tuple(map(_decode_hashable, value)) if isinstance(value, list) else value
+
+
+def _decode_list(decode: Callable[[Any], Any], value: Any) -> Any:
+    return [decode(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _decode_tuple(kinds: tuple[Any, ...], value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    if kinds[1:] == (...,):
+        return tuple(map(_decoder(kinds[0]), value))
+    return tuple(_decoder(kind)(entry) for kind, entry in zip(kinds, value, strict=True))
+
+
+def _decode_mapping(
+    decode_name: Callable[[Any], Any], decode_entry: Callable[[Any], Any], value: Any
+) -> dict[Any, Any]:
+    pairs = value.items() if isinstance(value, Mapping) else value
+    return {decode_name(name): decode_entry(entry) for name, entry in pairs}
 
 
 def _decode_entries(kind: Any, entries: Any) -> Any:
@@ -108,7 +146,7 @@ def _decode_entries(kind: Any, entries: Any) -> Any:
     arguments = {name: entry for name, entry in entries.items() if name != "kind" or name in types}
     if unknown_names := sorted(arguments.keys() - types):
         raise ValueError(f"it has an entry {unknown_names[0]!r}")
-    return kind(**{name: decode_value(types[name], entry) for name, entry in arguments.items()})
+    return kind(**{name: _decoder(types[name])(entry) for name, entry in arguments.items()})
 
 
 @cache
@@ -121,19 +159,29 @@ def field_types(kind: Any) -> dict[str, Any]:
     return types
 
 
-def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
-    records = [kind for kind in kinds if hasattr(kind, "_fields") or is_dataclass(kind)]
-    if isinstance(value, dict) and len(records) == 1:
-        return decode_value(records[0], value)
-    if isinstance(value, dict) and records:
-        name = value["kind"]
-        by_name = {kind.__name__: kind for kind in records}
-        if name not in by_name:
-            raise ValueError(f"there is no kind {name!r}")
-        return decode_value(by_name[name], value)
-    if value in NON_FINITE_NAMES and float in kinds and str not in kinds:
-        return float(value)
+def _union_decoder(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Return the function that decodes values of one of the types ``kinds``."""
+    records = {kind.__name__: kind for kind in kinds if _is_record(kind)}
     nested = [kind for kind in kinds if get_origin(kind) is not None]
-    if isinstance(value, list | dict) and nested:
-        return decode_value(nested[0], value)
-    return value
+    decode_leaf = _decode_float if float in kinds and str not in kinds else _decode_plain
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, list | dict):
+            return decode_leaf(value)
+        if isinstance(value, dict) and value.keys() == ARRAY_ENTRIES:
+            return _decode_array(value)
+        if isinstance(value, dict) and records:
+            return _decode_entries(_record_type(records, value), value)
+        return _decoder(nested[0])(value) if nested else value
+
+    return decode
+
+
+def _record_type(records: Mapping[str, Any], entries: Mapping[str, Any]) -> Any:
+    """Return the class of encoded fields: the only class in ``records``, or the class named by the
+    entry ``kind``. Raises ``ValueError`` for an unknown name."""
+    if len(records) == 1:
+        return next(iter(records.values()))
+    if entries["kind"] not in records:
+        raise ValueError(f"there is no kind {entries['kind']!r}")
+    return records[entries["kind"]]

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -87,45 +88,88 @@ def check_types(value: Any, kind: Any, location: str = "") -> None:
     values. An integer is also a float, unless the integer is too large; True and False are no
     numbers.
     """
+    if problem := _type_check(kind)(value):
+        message = f"{location}{problem}".removeprefix(".")
+        raise ValueError(f"it{message}" if message.startswith(" ") else message)
+
+
+@cache
+def _type_check(kind: Any) -> Callable[[Any], str]:
+    """Return the check of the type ``kind``: a function of a value that returns the location and
+    the problem of the first part with another type, or "" without one.
+
+    Taking a type apart costs more than checking a value, and no location is a text before a problem
+    needs the text.
+    """
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
-        return
+        return lambda value: ""
     if origin in (Union, UnionType):
-        return _check_any(value, parts, location)
-    if origin is Literal and value in parts:
-        return
-    if origin is list and isinstance(value, list):
-        for i, part in enumerate(value):
-            check_types(part, parts[0], f"{location}[{i}]")
-        return
-    if origin is tuple and isinstance(value, tuple):
-        kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
-        if len(kinds) == len(value):
-            for i, (part, kind_of_part) in enumerate(zip(value, kinds)):
-                check_types(part, kind_of_part, f"{location}[{i}]")
-            return
-    elif origin is not None and isinstance(value, Mapping) and issubclass(origin, Mapping):
-        for name, part in value.items():
-            check_types(name, parts[0], f"{location} key")
-            check_types(part, parts[1], f"{location}[{name!r}]")
-        return
-    elif origin is None and _has_builtin_type(value, kind):
-        types = field_types(kind) if hasattr(kind, "__annotations__") else {}
-        for name, kind_of_field in types.items():
-            check_types(
-                getattr(value, name), kind_of_field, f"{location}.{name}" if location else name
-            )
-        return
-    raise ValueError(f"{location or 'it'} cannot be {_describe_type(value)}")
+        return partial(_problem_of_union, tuple(map(_type_check, parts)))
+    if origin is Literal:
+        return lambda value: "" if value in parts else _wrong_type(value)
+    if origin is list:
+        return partial(_problem_of_sequence, list, _type_check(parts[0]))
+    if origin is tuple and parts[1:] == (...,):
+        return partial(_problem_of_sequence, tuple, _type_check(parts[0]))
+    if origin is tuple:
+        return partial(_problem_of_tuple, tuple(map(_type_check, parts)))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return partial(_problem_of_mapping, _type_check(parts[0]), _type_check(parts[1]))
+    return _wrong_type if origin is not None else partial(_problem_of_plain_type, kind)
 
 
-def _check_any(value: Any, kinds: tuple[Any, ...], location: str) -> None:
-    for kind in kinds:
-        try:
-            return check_types(value, kind, location)
-        except ValueError:
-            continue
-    raise ValueError(f"{location or 'it'} cannot be {_describe_type(value)}")
+def _wrong_type(value: Any) -> str:
+    return f" cannot be {_describe_type(value)}"
+
+
+def _problem_of_union(checks: tuple[Callable[[Any], str], ...], value: Any) -> str:
+    return "" if any(not check(value) for check in checks) else _wrong_type(value)
+
+
+def _problem_of_sequence(
+    kind: type[list[Any] | tuple[Any, ...]], check: Callable[[Any], str], value: Any
+) -> str:
+    if not isinstance(value, kind):
+        return _wrong_type(value)
+    for i, part in enumerate(value):
+        if problem := check(part):
+            return f"[{i}]{problem}"
+    return ""
+
+
+def _problem_of_tuple(checks: tuple[Callable[[Any], str], ...], value: Any) -> str:
+    if not isinstance(value, tuple) or len(value) != len(checks):
+        return _wrong_type(value)
+    for i, check in enumerate(checks):
+        if problem := check(value[i]):
+            return f"[{i}]{problem}"
+    return ""
+
+
+def _problem_of_mapping(
+    check_name: Callable[[Any], str], check_entry: Callable[[Any], str], value: Any
+) -> str:
+    if not isinstance(value, Mapping):
+        return _wrong_type(value)
+    for name, part in value.items():
+        if problem := check_name(name):
+            return f" key{problem}"
+        if problem := check_entry(part):
+            return f"[{name!r}]{problem}"
+    return ""
+
+
+def _problem_of_plain_type(kind: Any, value: Any) -> str:
+    if type(value) is kind and kind in (str, float, bool):
+        return ""
+    if not _has_builtin_type(value, kind):
+        return _wrong_type(value)
+    if hasattr(kind, "__annotations__"):
+        for name, kind_of_field in field_types(kind).items():
+            if problem := _type_check(kind_of_field)(getattr(value, name)):
+                return f".{name}{problem}"
+    return ""
 
 
 def _describe_type(value: Any) -> str:
@@ -148,14 +192,25 @@ def _has_builtin_type(value: Any, kind: Any) -> bool:
 def check_finite_json(value: Any, location: str = "") -> None:
     """Raise ``ValueError`` unless all numbers in a JSON document are finite, also as floats.
     ``location``: the name of the value in the error."""
-    if isinstance(value, Mapping):
+    if place := _non_finite_number(value):
+        place = f"{location}{place}".removeprefix(".").strip()
+        raise ValueError(f"{place or 'it'} is not a finite number, or is too large")
+
+
+def _non_finite_number(value: Any) -> str:
+    """Return the location of a number that is not finite; a space for ``value`` itself, "" if all
+    numbers are finite."""
+    if isinstance(value, int | float):
+        return "" if -MAX_JSON_FLOAT <= value <= MAX_JSON_FLOAT else " "
+    if isinstance(value, dict):
         for name, part in value.items():
-            check_finite_json(part, f"{location}.{name}" if location else str(name))
+            if place := _non_finite_number(part):
+                return f".{name}{place}"
     elif isinstance(value, list | tuple):
         for i, part in enumerate(value):
-            check_finite_json(part, f"{location}[{i}]")
-    elif isinstance(value, int | float) and not -MAX_JSON_FLOAT <= value <= MAX_JSON_FLOAT:
-        raise ValueError(f"{location or 'it'} is not a finite number, or is too large")
+            if place := _non_finite_number(part):
+                return f"[{i}]{place}"
+    return ""
 
 
 # ------------------------------------------------------------------------------------ atomic writes
