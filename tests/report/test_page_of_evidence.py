@@ -287,7 +287,8 @@ def test_names_of_measures_tell_the_number_of_given_folds_and_no_hash(tmp_path):
     folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
     given = folds, folds[:2], folds[1:], folds[:1]
     measures = [regression.with_parameters(held_out=f) for f in given]
-    evidence = rs.evidence(dict(zip("abcde", arrays)), measures=measures, progress=False)
+    options = {"measures": measures, "n_permutations": 19, "progress": False}
+    evidence = rs.evidence(dict(zip("abcde", arrays)), **options)
     comparison = evidence.comparison
     names = [
         f"linear_regression[held_out={words}"
