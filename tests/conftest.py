@@ -15,6 +15,7 @@ from typing import Any
 import browser
 import numpy as np
 import pytest
+from factories import HANG_SECONDS
 from factories.files import GOLDEN
 
 from resemblance.base import arrays
@@ -52,6 +53,13 @@ def close_figures() -> Iterator[None]:
         pyplot.close("all")
 
 
+@pytest.fixture(autouse=True)
+def seeded_torch() -> None:
+    """Give every test the same random numbers of PyTorch, whatever ran before."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def golden_inputs() -> dict[str, np.ndarray]:
     with np.load(GOLDEN / "resi_inputs.npz") as archive:
@@ -85,7 +93,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def filled(name: str, make: Callable[[Path], object]) -> Path:
         place = shared / name
         place.mkdir(exist_ok=True)
-        with lock_folder(place, patience=600):
+        with lock_folder(place, patience=HANG_SECONDS):
             if not (place / "finished").exists():
                 make(place / name)
                 (place / "finished").touch()

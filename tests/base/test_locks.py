@@ -17,6 +17,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from factories import HANG_SECONDS
 
 import resemblance as rs
 from resemblance.base import locks
@@ -115,7 +116,7 @@ def test_a_holder_gives_signs_of_life(tmp_path, monkeypatch):
     file = tmp_path / "f"
     with soft_lock(file, "it"):
         os.utime(file, (0, 0))
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_SECONDS
         while not file.stat().st_mtime and time.monotonic() < deadline:
             time.sleep(0.01)
         assert file.stat().st_mtime > 0
@@ -133,7 +134,7 @@ def test_a_holder_that_slept_leaves_the_lock_to_who_took_it_over(tmp_path, monke
         with soft_lock(file, "it"):
             holder = file.read_text()
             os.kill(sleeper.pid, signal.SIGCONT)
-            sleeper.communicate(b"\n", timeout=60)
+            sleeper.communicate(b"\n", timeout=HANG_SECONDS)
             assert file.read_text() == holder
             with pytest.raises(ValueError, match=f"process {os.getpid()} "), soft_lock(file, "it"):
                 pass

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from factories import HANG_SECONDS
 from factories.models import write_models
 from factories.synthetic import noise_walk
 
@@ -159,7 +160,7 @@ def command(folder, *more):
     return [sys.executable, "-c", f"import sys; from resemblance.cli import app; app({words!r})"]
 
 
-def wait_for(condition, seconds=120):
+def wait_for(condition, seconds=HANG_SECONDS):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -177,7 +178,7 @@ def test_killed_and_continued_gives_the_same_numbers(finished, study):
     process.kill()  # this process only: the workers notice
     process.wait()
     assert len(workers) >= 2
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=HANG_SECONDS)
     assert not [w for w in alive if w.status() != psutil.STATUS_ZOMBIE]
     assert not (study / "result.json").exists()
     kept = modified(study)

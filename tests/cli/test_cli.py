@@ -25,6 +25,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas
 import pytest
+from factories import HANG_SECONDS
 from factories.commands import write_arrays
 from factories.output import on_terminal
 
@@ -54,8 +55,8 @@ def size_difference(x, y):
 
 @rs.measure(label="Slow", **claims)
 def slow(x, y):
-    """Slow: takes a minute for representations of different names."""
-    time.sleep(0 if x.name == y.name else 60)
+    """Slow: takes an hour for representations of different names."""
+    time.sleep(0 if x.name == y.name else 3600)
     return 0.0
 
 @rs.measure(label="Power", **claims)
@@ -453,7 +454,9 @@ def in_one_process(code, arguments):
         "    except SystemExit as end:\n        assert not end.code, argument\n"
         "    else:\n        raise AssertionError('it did not exit')\n    print('\\n-- the next')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=HANG_SECONDS
+    )
     assert done.returncode == 0, done.stderr
     return re.split(rb"\r?\n-- the next\r?\n", done.stdout)[:-1]
 
@@ -473,7 +476,9 @@ def test_standard_error_may_be_closed():
     command = (
         f"exec '{sys.executable}' -m resemblance compare a.npy nan.npy -m cka --format csv 2>&-"
     )
-    done = subprocess.run(["/bin/sh", "-c", command], stdout=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], stdout=subprocess.PIPE, text=True, timeout=HANG_SECONDS
+    )
     assert done.returncode == 1
     assert done.stdout.startswith("measure,label,x,y,value,reason\n")
     assert "error" not in done.stdout
@@ -494,7 +499,9 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code():
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=HANG_SECONDS
+    )
     os.close(writer)
     assert json.loads(done.stderr.splitlines()[-1]) == list(codes.values())
     assert "BrokenPipe" not in done.stderr
@@ -513,12 +520,12 @@ def test_completion_for_the_shell():
 def test_control_c_in_the_work_and_while_workers_start(folder, count, after):
     words = "compare a.npy b.npy -m own.py:slow --save r.db --jobs 2"
     running = process(words, start_new_session=True, preexec_fn=heed_interrupts)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_SECONDS
     while saved(folder / "r.db") < count and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(after)  # the file is made before the workers
     os.killpg(running.pid, signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=HANG_SECONDS)
     assert running.returncode == 130
     text = r"interrupted: (\d+) results are saved in r\.db; repeat the command to resume\n"
     assert int(re.fullmatch(text, err)[1]) >= count

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from factories import HANG_SECONDS
 from factories.commands import command_leaves
 
 from resemblance.bench import SUITES, load_suite
@@ -50,7 +51,9 @@ print(json.dumps(imported))
 
 def printed(code: str) -> str:
     """Return what a new process of Python prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_SECONDS
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -15,6 +15,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from factories import HANG_SECONDS
 from factories.files import forging
 from factories.measures import same_scores
 
@@ -108,7 +109,7 @@ print("finished")
 def test_kill_minus_nine_loses_at_most_the_pair_in_flight(tmp_path):
     path = tmp_path / "killed.db"
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if path.exists() and path.stat().st_size and _count(path) > 3:
             break

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from factories import HANG_SECONDS
 from scipy.spatial.distance import cdist, squareform
 
 import resemblance as rs
@@ -187,6 +188,6 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG_SECONDS,
     )
     assert done.stdout == "True [3. 1. 2.]\n", done.stderr
