@@ -182,7 +182,7 @@ def test_killed_and_continued_gives_the_same_numbers(finished, study):
     assert not [w for w in alive if w.status() != psutil.STATUS_ZOMBIE]
     assert not (study / "result.json").exists()
     kept = modified(study)
-    assert subprocess.run(command(study, "--jobs", "2"), check=False).returncode == 0
+    run(study, size="slice", domains=["vision"], measures=MEASURES)
     after = modified(study)
     done = [p for p in kept if p.name == "traits.json" and ".partial-" not in str(p)]
     assert done
