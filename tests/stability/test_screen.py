@@ -497,7 +497,7 @@ MISTAKES = [
     ({"min_samples": 1}, "min_samples must be an integer of at least 2"),
     ({"min_samples": 61}, "60 controls are fewer than min_samples=61"),
     ({"max_samples": 9}, "max_samples=9 is less than min_samples=10"),
-    ({"seed": -1}, "seed must be a non-negative integer"),
+    ({"seed": -1}, "seed must be .*; got -1"),
     ({"X": np.zeros(130)}, r"X must be \(n_samples, n_features\); got shape \(130,\)"),
     ({"X": np.full((130, 2), np.nan)}, "'the controls' has 120 NaN"),
     ({"X": np.full((130, 2), "a")}, "must hold real numbers"),
