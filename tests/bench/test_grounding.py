@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from sklearn.metrics import average_precision_score
 
 from resemblance.bench.grounding import (
     apply,
@@ -141,6 +142,12 @@ def test_output_correlation(subtests):
 
 
 # -------------------------------------------------------------------------- qualities, exact values
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 9])  # many ties, few, none
+def test_average_precision_is_that_of_scikit_learn(rng, decimals):
+    expected, measured = rng.integers(2, size=90), rng.standard_normal(90).round(decimals)
+    assert auprc(measured, expected).value == average_precision_score(expected == 0, -measured)
 
 
 def test_infinite_differences_are_the_largest():

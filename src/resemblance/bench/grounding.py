@@ -247,9 +247,14 @@ def _conformity_with_ties(measured: np.ndarray, expected: np.ndarray, ties: bool
 
 
 def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
-    from sklearn.metrics import average_precision_score
-
-    return float(average_precision_score(positive, score))
+    """Return the average precision of retrieving the ``positive`` pairs by large scores; equal
+    scores share a threshold. ``positive``, ``score``: (pairs,)."""
+    order = np.argsort(-score, kind="stable")
+    lasts = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)  # of equal scores
+    found = np.cumsum(positive[order])[lasts]
+    precision, recall = found / (lasts + 1), found / found[-1]
+    # From the end, as scikit-learn adds: the last digits are equal
+    return float(np.sum(np.ascontiguousarray((np.diff(recall, prepend=0) * precision)[::-1])))
 
 
 # ----------------------------------------------------------------------------------------- averages
