@@ -338,7 +338,8 @@ def test_expressions_in_an_exported_program_are_arithmetic(tmp_path, subtests):
     torch.export.save(program, tmp_path / "net.pt2")
     assert load_model(tmp_path / "net.pt2").module(x, torch.randn(6, 3)).shape == (5, 3)
     run = f"__import__('os').mkdir({str(tmp_path / 'ran')!r})"
-    for text in (run, f'Max("{run}")', "Symbol.__mro__", "(lambda: 1)()", "f(1)"):
+    texts = (run, f'Max("{run}")', "Symbol.__mro__", "(lambda: 1)()", "f(1)", "\xe9", "1\f")
+    for text in texts:
         quoted = json.dumps(text).encode().replace(b"\\", rb"\\")
 
         def with_text(entries, quoted=quoted):

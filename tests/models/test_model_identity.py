@@ -297,7 +297,15 @@ def by_object(model, seen):
     return lambda module, inputs, output: recorder.note(output)
 
 
-@pytest.mark.parametrize("make", [by_entry, by_method, by_attribute, by_object])
+def by_itself(model, seen):
+    def hook(module, inputs, output):
+        hook.calls += 1
+
+    hook.calls = 0
+    return hook
+
+
+@pytest.mark.parametrize("make", [by_entry, by_method, by_attribute, by_object, by_itself])
 def test_what_a_hook_records_is_no_part_of_the_identity(make):
     model = net()
     model[0].register_forward_hook(make(model, {}))

@@ -116,7 +116,7 @@ FIGURES = {
 
 
 def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, report):
-    figure, all_axes = plt.subplots(2, 5)
+    figure, all_axes = plt.subplots(2, 5, figsize=(20, 8))
     calls = [
         lambda ax: plot.heatmap(layered, "cka", ax=ax),
         lambda ax: plot.layers(layered, "cka", ax=ax),
@@ -133,6 +133,7 @@ def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, 
         assert ax.has_data()
     assert plt.get_fignums() == [figure.number]
     assert all_axes[0, 1].spines["top"].get_visible()  # the style of the user's axes stays
+    assert all_axes[0, 0].get_yticklabels()[0].get_fontsize() == 10
 
 
 def test_a_new_figure_each_time_and_none_after_an_error(layered):
