@@ -445,10 +445,12 @@ def test_an_estimate_for_a_larger_index_never_says_to_keep():
     fine = upgrade(old[:2000], old[:2000] @ rotation(16), a, b, index=old)
     assert fine.decision == "undecided"
     assert "embed" in fine.conclusion
-    few = upgrade(old[:900], new[:900], *queries, index=old)
-    assert few.decision == "undecided"
-    assert option(few, "affine").new_model is None
-    assert "1,000" in option(few, "affine").reason
+    assert {o.candidates for o in poor.options if o.candidates and o.new_model} == {20, 50, 100}
+    for n, k, needed in ((900, 10, "1,000"), (1200, 80, "1,280")):  # 2 k in an eighth of them
+        few = upgrade(old[:n], new[:n], *queries, index=old, k=k)
+        assert few.decision == "undecided"
+        assert option(few, "affine").new_model is None
+        assert f"fewer than {needed} documents" in option(few, "affine").reason
     by_old = upgrade(old[:900], old[:900], a, a, index=old, target="old_model")
     assert by_old.decision == "keep"
 

@@ -39,7 +39,7 @@ from .index_options import (
 from .index_search import SearchMetric
 from .pairing import find_pairing_fault
 from .pooled import pooled_recalls
-from .recalls import MIN_CURVE_DOCUMENTS, OptionRecalls, extrapolate_recalls, measure_recalls
+from .recalls import OptionRecalls, extrapolate_recalls, measure_recalls, min_curve_documents
 from .relevance import RelevanceGain
 from .stored import NEARLY_ALL_SHARE, unchanged_rows
 from .upgrade_inputs import (
@@ -368,7 +368,8 @@ def _ordered_options(
 ) -> tuple[Option, ...]:
     """Return all options, the cheapest first. ``methods``: the ways to serve queries. ``recalls``:
     by option, of the answers of the new and of the old model."""
-    unknown_reason = f"fewer than {MIN_CURVE_DOCUMENTS:,} documents are known by both models"
+    needed = min_curve_documents(task.k)
+    unknown_reason = f"fewer than {needed:,} documents are known by both models"
     if task.whole is not task.old and recalls.new_model:
         unknown_reason = "the recall is known only if all documents are re-embedded"
     full_recall = Recall(1.0, 1.0, 1.0, len(task.a))

@@ -325,12 +325,18 @@ def extrapolate_recalls(
     best = search_nearest_rows(
         task.b, task.selves, task.new, task.k, task.metric, lambda s: tick(0.1 * s)
     )
-    sample = min(len(task.old.source), MAX_CURVE_DOCUMENTS)
     gain = sample_relevance_gain(task, best)
-    if len(task.old.source) < MIN_CURVE_DOCUMENTS or sample // CURVE_FRACTIONS[0] < 2 * task.k:
+    n, needed = len(task.old.source), min_curve_documents(task.k)
+    if n < needed:
         return OptionRecalls({}, before, None, (), gain)
-    after, curve = _recall_estimates(task, methods, sample)
+    after, curve = _recall_estimates(task, methods, min(n, max(MAX_CURVE_DOCUMENTS, needed)))
     return OptionRecalls(after, before, None, curve, gain)
+
+
+def min_curve_documents(k: int) -> int:
+    """Return the number of documents that a curve of recalls of k answers needs: the smallest part
+    of the documents holds 2 k or more."""
+    return max(MIN_CURVE_DOCUMENTS, 2 * k * max(CURVE_FRACTIONS))
 
 
 def sample_relevance_gain(task: UpgradeTask, best: np.ndarray) -> RelevanceGain | None:
