@@ -82,14 +82,13 @@ def parse_resi_options(
         if words[name] is not None:
             check_choice(f"--{name}", words[name], choices)
     options = {PLURAL_OPTIONS.get(name, name): value for name, value in words.items()}
-    for name in ("format", "plan", "download"):
-        del options[name]
+    del options["format"]
     if format != "table" and not plan:
         raise ValueError(
             "--format belongs to --plan; resemblance bench results STUDY --format json writes "
             "results"
         )
-    return options | {"plan": format if plan else None, "download": download or None}
+    return options | {"plan": format if plan else None}
 
 
 def _check_model_options(name: str, options: Mapping[str, Any]) -> None:
