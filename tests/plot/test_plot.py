@@ -134,6 +134,7 @@ def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, 
     assert plt.get_fignums() == [figure.number]
     assert all_axes[0, 1].spines["top"].get_visible()  # the style of the user's axes stays
     assert all_axes[0, 0].get_yticklabels()[0].get_fontsize() == 10
+    assert all_axes[0, 3].get_ylim() == (len(layered.rows) - 0.5, -0.5)  # a row for each leaf
 
 
 def test_a_new_figure_each_time_and_none_after_an_error(layered):
@@ -388,12 +389,14 @@ def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(is_styled):
         figure = known.plot().figure
         figure.canvas.draw()
     width, height = figure.canvas.get_width_height()
-    texts = [
-        t for t in figure.findobj(matplotlib.text.Text) if t.get_text() in ("llama", "gpt2-medium")
-    ]
-    boxes = [t.get_window_extent() for t in texts if t.get_visible()]
-    assert len(boxes) >= 2
+    texts = [t for t in figure.findobj(matplotlib.text.Text) if t.get_visible()]
+    boxes, cells = (
+        [t.get_window_extent() for t in texts if t.get_text() in names]
+        for names in (("llama", "gpt2-medium"), (*rows, *columns))
+    )
+    assert (len(boxes), len(cells)) == (2, 7)
     assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= width and b.y1 <= height for b in boxes)
+    assert not any(b.overlaps(c) for b in boxes for c in cells)
 
 
 def test_new_figures_have_the_width_of_the_style(layered, evidence, rectangle, report):

@@ -231,6 +231,8 @@ def test_close_ticks_have_different_numbers():
     numbers = svg.axis_numbers(axis, svg.round_ticks(0.5, 0.5015, 3), 0)
     words = [re.sub("<[^>]*>", "", number) for number in numbers]
     assert words == ["0.5", "0.5005", "0.501", "0.5015"]
+    assert svg.log_ticks(0.9, 7.0) == [1.0, 2.0, 5.0]
+    assert svg.log_ticks(0.09, 70.0) == [0.1, 1.0, 10.0]
 
 
 def test_points_without_a_value_are_not_drawn():
