@@ -190,12 +190,13 @@ class Functional(nn.Module):
 
 
 class Featured(nn.Module):
-    """Two plain lists, as in AlexNet."""
+    """Two plain lists, as in AlexNet, or a list and another part."""
 
-    def __init__(self):
+    def __init__(self, classifier=None):
         super().__init__()
         self.features = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3))
-        self.classifier = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+        linear = nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)
+        self.classifier = classifier or nn.Sequential(*linear)
 
 
 CLASSIFIER = tuple(f"classifier.{i}" for i in range(3))
@@ -217,6 +218,11 @@ BLOCKS = {
     ),
     "two lists": (
         Featured, ("features.0", "features.1", "features.2", *CLASSIFIER),
+        f"every module without submodules, because no blocks were found; {CHOOSE}",
+    ),
+    "a list and a part": (
+        lambda: Featured(Block(4)),
+        (*(f"features.{i}" for i in range(3)), "classifier.first", "classifier.second"),
         f"every module without submodules, because no blocks were found; {CHOOSE}",
     ),
     "sequence": (plain, ("0", "1", "2"), ""),
