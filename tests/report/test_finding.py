@@ -120,7 +120,7 @@ CASES = {
     "a rectangle": (made(BETWEEN, NAMES[:3], NAMES[3:]), [("one (CKA 0.90)",), ("3 of 3",)]),
     "permutations": (
         made({"cka": DEPTHS, "procrustes": 2 - DEPTHS, "mutual_knn": (OTHER + OTHER.T) / 2}),
-        [(), (), ("1 of 2 measures", "below 0.5", "MutualKNN ")],
+        [(), (), ("1 of 2 measures", "orders", "below 0.5", "MutualKNN ")],
     ),
     "the same order": (made({"cka": DEPTHS, "procrustes": 2 - DEPTHS}), [(), ()]),
 }  # fmt: skip
