@@ -409,14 +409,14 @@ def test_a_result_ranks_as_the_facts_do(tmp_path):
             assert [test for test, _ in result.ranks(specs)] == [cell[0] for cell in expected]
 
 
-def test_a_model_is_counted_once_whatever_its_layers_are_called():
+def test_a_model_is_counted_once_whatever_its_layers_are_called(tmp_path):
     """Here each is compared by its accuracy, and by its layers."""
     models = [
         replace(s, traits={**s.traits, "setting": "normal", "accuracy": 0.9 - 0.1 * i})
         for i, s in enumerate(noise_walk(models=3))
     ]
     nested = [replace(s, layers={f"b/{name}": x for name, x in s.layers.items()}) for s in models]
-    results = [evaluate(of, measures=["cka"]) for of in (models, nested)]
+    results = [evaluate(of, measures=["cka"], save=tmp_path / "a.db") for of in (models, nested)]
     assert [r.facts["models"].split()[0] for r in results] == ["3", "3"]
     figures = [next(f for f in r["layers"].figures if isinstance(f, Choice)) for r in results]
     names = [figure.maps[0].rows for figure in figures]
