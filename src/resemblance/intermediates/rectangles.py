@@ -169,7 +169,8 @@ def squared_distance_function(points: Array, targets: Array | None = None) -> Bl
             return block
         if not has_diagonal and scalar(xp.min(block)) > threshold * largest:
             return block
-        return xp.where(block <= rounding * sums, xp.zeros_like(block), block)
+        block = xp.where(block <= rounding * sums, xp.zeros_like(block), block)
+        return set_diagonal(block) if targets is None and tile.is_square else block
 
     return entries
 
