@@ -499,8 +499,8 @@ class Product(NamedTuple):
     the left and right, can be recomputed block by block for many samples (``PairMatrix.block``);
     then the measure computes many pairs together (:class:`AllPairs`).
 
-    ``by_rows`` declares that the claim ``leave_one_out`` accepts ``rows``, such as the inner
-    products of the matrices' rows. ``by_rows`` is a function of x, y, and the number of
+    ``by_rows`` and ``rows_of`` declare that the claim ``leave_one_out`` accepts ``rows``, such as
+    the inner products of the matrices' rows. ``by_rows`` is a function of x, y, and the number of
     representations compared with each of x and y; the result says whether computing ``rows`` for
     all pairs together is faster. ``rows_of`` computes ``rows``: a function of representations,
     pairs of positions in the list of representations, and parameters.

@@ -225,7 +225,7 @@ class JackknifeJob:
         ``p`` that uses the products; {} for other measures. ``cells``: x, y and the positions of
         the measures."""
         representations, product = task.representations, task.measures[p].product
-        if product is None or product.by_rows is None:
+        if product is None or product.by_rows is None or product.rows_of is None:
             return {}
         candidates = [(i, j) for i, j, positions in cells if p in positions]
         pairs = [
