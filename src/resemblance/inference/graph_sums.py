@@ -202,7 +202,7 @@ class GraphSums:
     def __init__(self, matrix: PairMatrix, symmetric: bool) -> None:
         self.matrix, self.symmetric = matrix, symmetric
         self._ones = np.ones(matrix.samples)
-        self._vectors: dict[Any, np.ndarray] = {(): self._ones}
+        self._vectors: dict[Any, np.ndarray] = {(): self._ones, LOOP: matrix.diagonal()}
 
     def over_distinct(self, power: int) -> np.ndarray:
         """Return, for every multigraph with ``power`` edges, the sum over distinct samples of the
@@ -242,8 +242,6 @@ class GraphSums:
     def _contract(self, branch: Branch) -> np.ndarray:
         """Return the sum of a branch over the values of its neighbour, for every value of the
         vertex, (n,); for a loop the diagonal."""
-        if branch == LOOP:
-            return self.matrix.diagonal()
         if branch not in self._vectors:
             ways, branches = branch
             weights = self._product(branches)

@@ -173,7 +173,8 @@ def compares_gram_entries(x: Representation, y: Representation) -> bool:
     for r in (x, y):
         if r.origin or records_gradient(r.source):
             return False
-    return is_rotated(x) or is_rotated(y) or 3 * min(x.shape[1], y.shape[1]) >= x.shape[0]
+    n, widths = x.shape[0], (x.shape[1], y.shape[1])
+    return max(widths) > n or 3 * min(widths) >= n
 
 
 def supports_feature_blocks(x: Representation) -> bool:
