@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from factories import HANG_SECONDS
+
 NAMES = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
     "microsoft-edge", "microsoft-edge-stable",
@@ -69,7 +71,7 @@ def works(program: str) -> bool:
         profile = f"--user-data-dir={folder}/profile"
         command = [program, *FLAGS, profile, "--dump-dom", page.as_uri()]
         try:
-            run = subprocess.run(command, capture_output=True, timeout=120, check=True)
+            run = subprocess.run(command, capture_output=True, timeout=HANG_SECONDS, check=True)
         except (OSError, subprocess.SubprocessError):
             return False
         return b">42<" in run.stdout

@@ -53,9 +53,16 @@ def close_figures() -> Iterator[None]:
         pyplot.close("all")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def seeded_torch() -> None:
-    """Give every test the same random numbers of PyTorch, whatever ran before."""
+    """Give every file the same random numbers of PyTorch, once PyTorch is imported."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def seeded_torch_of_test(seeded_torch: None) -> None:
+    """Give every test the same random numbers of PyTorch, once PyTorch is imported."""
     if torch := sys.modules.get("torch"):
         torch.manual_seed(0)
 

@@ -62,7 +62,7 @@ GOOD = Outer((Inner("a", 1), Inner("b")), (1.5, "x"), {"a": (1, 2)}, True)
         ({"parts": (("a", 1),)}, r"parts\[0\] cannot be tuple"),
         ({"pair": (1.0,)}, "pair cannot be tuple"),
         ({"by_name": {"a": (1, "2")}}, r"by_name\['a'\]\[1\] cannot be str"),
-        ({"by_name": {1: ()}}, "by_name key cannot be int"),
+        ({"by_name": {1: ()}}, "by_name has a key that cannot be int"),
         ({"by_name": ()}, "by_name cannot be tuple"),
         ({"flag": 1}, "flag cannot be int"),
         ({"by_name": {"a": (2**63,)}}, r"by_name\['a'\]\[0\] cannot be so large a number"),

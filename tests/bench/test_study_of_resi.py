@@ -173,7 +173,8 @@ def test_killed_and_continued_gives_the_same_numbers(finished, study):
     for file in (*study.glob("comparisons*"), study / "result.json"):
         file.unlink()
     process = subprocess.Popen(command(study, "--jobs", "2"))
-    wait_for(lambda: list(normal.glob("seed*/traits.json")))
+    wait_for(lambda: process.poll() is not None or list(normal.glob("seed*/traits.json")))
+    assert process.poll() is None
     workers = psutil.Process(process.pid).children(recursive=True)
     process.kill()  # this process only: the workers notice
     process.wait()
@@ -182,7 +183,7 @@ def test_killed_and_continued_gives_the_same_numbers(finished, study):
     assert not [w for w in alive if w.status() != psutil.STATUS_ZOMBIE]
     assert not (study / "result.json").exists()
     kept = modified(study)
-    run(study, size="slice", domains=["vision"], measures=MEASURES)
+    assert cli.run(["bench", "run", "resi", str(study), *WORDS, "--jobs", "2"]) == 0
     after = modified(study)
     done = [p for p in kept if p.name == "traits.json" and ".partial-" not in str(p)]
     assert done

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -521,11 +522,16 @@ def test_control_c_in_the_work_and_while_workers_start(folder, count, after):
     words = "compare a.npy b.npy -m own.py:slow --save r.db --jobs 2"
     running = process(words, start_new_session=True, preexec_fn=heed_interrupts)
     deadline = time.monotonic() + HANG_SECONDS
-    while saved(folder / "r.db") < count and time.monotonic() < deadline:
+    while saved(folder / "r.db") < count and running.poll() is None:
+        assert time.monotonic() < deadline
         time.sleep(0.02)
     time.sleep(after)  # the file is made before the workers
     os.killpg(running.pid, signal.SIGINT)
-    _, err = running.communicate(timeout=HANG_SECONDS)
+    try:
+        _, err = running.communicate(timeout=HANG_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
     assert running.returncode == 130
     text = r"interrupted: (\d+) results are saved in r\.db; repeat the command to resume\n"
     assert int(re.fullmatch(text, err)[1]) >= count

@@ -90,6 +90,15 @@ def test_designs_in_one_file_do_not_mix(tmp_path):
                     np.testing.assert_array_equal(one, other, err_msg=f"{design} {face}")
 
 
+def test_repeated_ids_change_no_pvalue_of_a_time_series():
+    arrays = related(2.0)
+    named = {k: rs.Representation(a, k, ids=[i // 2 for i in range(N)]) for k, a in arrays.items()}
+    options = {"measures": ["mutual_knn", "cka"], "time_series": True, "max_shift": 3}
+    one, other = (found(r, **options) for r in (arrays, named))
+    for name in options["measures"]:
+        np.testing.assert_array_equal(one.pvalue(name), other.pvalue(name))
+
+
 @pytest.mark.parametrize("kept", ["AB", "CAB"])
 def test_other_representations_change_no_pvalue(kept):
     arrays = related(2.0)

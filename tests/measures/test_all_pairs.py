@@ -13,9 +13,10 @@ from factories.measures import declared, with_each
 import resemblance as rs
 from resemblance.base.exceptions import UndefinedError
 from resemblance.contracts._measure import Measure
-from resemblance.contracts.claims import AllPairs, Scores
+from resemblance.contracts.claims import AllPairs, Product, Scores
 from resemblance.data.representation import Representation, pair_cache
 from resemblance.intermediates import rank_bins, rectangles
+from resemblance.intermediates.matrices import centered_gram
 
 
 @pytest.fixture(autouse=True)
@@ -233,6 +234,15 @@ def means_apart(xs, ys) -> Scores:
     means = [np.array([float(np.mean(r.array)) for r in side]) for side in (xs, ys)]
     apart = np.abs(means[0][:, None] - means[1])
     return Scores(apart, {"twice": 2 * apart})
+
+
+def test_rows_of_a_product_need_a_function_that_computes_them():
+    half = Product(centered_gram, by_rows=lambda x, y, partners: True)
+    with pytest.raises(ValueError, match="Product: by_rows and rows_of belong together"):
+
+        @declared("Half", compares=half)
+        def half_declared(x, y):
+            """Half: never computed."""
 
 
 @declared("Apart", range=(0, np.inf), all_pairs=AllPairs(means_apart, above=10))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -163,6 +163,8 @@ def _union_decoder(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
     """Return the function that decodes values of one of the types ``kinds``."""
     records = {kind.__name__: kind for kind in kinds if _is_record(kind)}
     nested = [kind for kind in kinds if get_origin(kind) is not None]
+    if sum(get_origin(kind) is not Literal for kind in nested) > 1:
+        raise TypeError(f"a record may hold one of {nested} only, because lists do not tell which")
     decode_leaf = _decode_float if float in kinds and str not in kinds else _decode_plain
 
     def decode(value: Any) -> Any:

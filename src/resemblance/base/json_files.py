@@ -107,7 +107,7 @@ def _type_check(kind: Any) -> Callable[[Any], str]:
     if origin in (Union, UnionType):
         return partial(_problem_of_union, tuple(map(_type_check, parts)))
     if origin is Literal:
-        return lambda value: "" if value in parts else _wrong_type(value)
+        return partial(_problem_of_choice, parts)
     if origin is list:
         return partial(_problem_of_sequence, list, _type_check(parts[0]))
     if origin is tuple and parts[1:] == (...,):
@@ -121,6 +121,11 @@ def _type_check(kind: Any) -> Callable[[Any], str]:
 
 def _wrong_type(value: Any) -> str:
     return f" cannot be {_describe_type(value)}"
+
+
+def _problem_of_choice(choices: tuple[Any, ...], value: Any) -> str:
+    is_plain = value is None or isinstance(value, str | int)  # an array equals no choice
+    return "" if is_plain and value in choices else _wrong_type(value)
 
 
 def _problem_of_union(checks: tuple[Callable[[Any], str], ...], value: Any) -> str:
@@ -154,7 +159,7 @@ def _problem_of_mapping(
         return _wrong_type(value)
     for name, part in value.items():
         if problem := check_name(name):
-            return f" key{problem}"
+            return f" has a key that{problem}"
         if problem := check_entry(part):
             return f"[{name!r}]{problem}"
     return ""
@@ -202,7 +207,7 @@ def _non_finite_number(value: Any) -> str:
     numbers are finite."""
     if isinstance(value, int | float):
         return "" if -MAX_JSON_FLOAT <= value <= MAX_JSON_FLOAT else " "
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         for name, part in value.items():
             if place := _non_finite_number(part):
                 return f".{name}{place}"

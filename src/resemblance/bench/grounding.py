@@ -250,7 +250,8 @@ def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
     """Return the average precision of retrieving the ``positive`` pairs by large scores; equal
     scores share a threshold. ``positive``, ``score``: (pairs,)."""
     order = np.argsort(-score, kind="stable")
-    lasts = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1)  # of equal scores
+    score = score[order]
+    lasts = np.append(np.flatnonzero(score[1:] != score[:-1]), len(score) - 1)  # of equal scores
     found = np.cumsum(positive[order])[lasts]
     precision, recall = found / (lasts + 1), found / found[-1]
     # From the end, as scikit-learn adds: the last digits are equal

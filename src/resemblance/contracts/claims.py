@@ -310,6 +310,10 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
     claims = {**declared, **(bind_known(claims_for, values)() if claims_for else {})}
     if compared := claims.get("compares"):
         compared = compared._replace(parameters=values)
+        if bool(compared.by_rows) != bool(compared.rows_of):
+            raise ValueError(
+                "Product: by_rows and rows_of belong together; declare both or neither"
+            )
         mean = None if compared.root else compared.mean
         claims = {"product": compared, "chance": mean} | claims
         if compared.blocks:

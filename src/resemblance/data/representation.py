@@ -134,9 +134,6 @@ class Representation:
     and names of features that do not fit.
     """
 
-    shape: tuple[int, int]
-    """(n_samples, n_features)."""
-
     def __init__(
         self,
         data: Any,
@@ -185,7 +182,12 @@ class Representation:
 
     def _note_shape(self) -> None:
         n, d = self.source.shape
-        self.shape = int(n), int(d)
+        self._shape = int(n), int(d)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features)."""
+        return self._shape
 
     @property
     def n_samples(self) -> int:

@@ -89,15 +89,16 @@ def leave_group_out_values(
 
 
 def subsample_representation(
-    x: Representation, rows: np.ndarray, token: str = ""
+    x: Representation, rows: np.ndarray, token: str = "", ids_of: np.ndarray | None = None
 ) -> Representation:
     """Return a new representation of the rows ``rows`` of ``x``, which reuses two intermediates of
     ``x``.
 
     The reused intermediates are the check for finite values, and the nearest neighbours that are
     among the rows. ``token``, unless "", replaces the fingerprint as the identifier of the data.
+    ``ids_of``: the rows whose ids the rows get, by default ``rows``.
     """
-    ids = None if x.ids is None else [x.ids[i] for i in rows]
+    ids = None if x.ids is None else [x.ids[i] for i in (rows if ids_of is None else ids_of)]
     part = replace_rows(x, take_rows(x.source, rows), ids)
 
     def known(key: Any) -> Any:

@@ -187,8 +187,8 @@ def _has_clumped_entries(matrix: PairMatrix) -> bool:
     largest and the smallest twentieth of the entries.
     """
     step = slice(None, None, -(-matrix.samples // CLUMP_SAMPLE_SIZE))
-    entries = np.asarray(upper_triangle(matrix.block(MatrixBlock(step, step))), dtype=np.float32)
-    entries.sort()
+    entries = np.asarray(upper_triangle(matrix.block(MatrixBlock(step, step))))
+    entries = np.sort((entries - np.median(entries)).astype(np.float32))  # faster, and fine enough
     places = np.array([0.05, 0.95]) * (len(entries) - 1)
     low, high = np.interp(places, np.arange(len(entries)), entries)
     is_close = np.diff(entries) <= CLUMP_DISTANCE_RATIO * (high - low) / (0.9 * len(entries))
@@ -322,7 +322,8 @@ def _pearson3_quantiles(skewness: float) -> np.ndarray:
 
     values, nodes, interpolation = _normal_quantiles()
     if MAX_NORMAL_SKEWNESS <= abs(skewness) <= MAX_INTERPOLATED_SKEWNESS:
-        values = interpolation @ gammaincinv(4 / skewness**2, ndtr(nodes)) * skewness
+        shape = 4 / skewness**2
+        values = interpolation @ (gammaincinv(shape, ndtr(nodes)) - shape) * skewness
     elif abs(skewness) > MAX_INTERPOLATED_SKEWNESS:
         values = gammaincinv(4 / skewness**2, ndtr(values)) * skewness
     centered = values - values.mean()

@@ -119,8 +119,10 @@ class PermutationJob:
         # A square keeps all permuted representations during a draw, a rectangle only one column.
         memoize = lru_cache(None if self.is_square else 2)
         if design.shifts:
-            rows = np.arange(design.n)[design.windows(draw)[1]]
-            shifted = memoize(lambda y: subsample_representation(representations[y], rows))
+            window, rows = (np.arange(design.n)[w] for w in design.windows(draw))
+            shifted = memoize(
+                lambda y: subsample_representation(representations[y], rows, ids_of=window)
+            )
             return lambda x, y: (unmoved(x), shifted(y))
         # A user-defined measure may read the source.
         with_source = not all(m.function.__module__.startswith(PACKAGE) for m in task.measures)
@@ -225,7 +227,7 @@ class JackknifeJob:
         ``p`` that uses the products; {} for other measures. ``cells``: x, y and the positions of
         the measures."""
         representations, product = task.representations, task.measures[p].product
-        if product is None or product.by_rows is None or product.rows_of is None:
+        if product is None or product.by_rows is None:
             return {}
         candidates = [(i, j) for i, j, positions in cells if p in positions]
         pairs = [

@@ -164,7 +164,7 @@ def _leave_one_out_spearman(
     higher = _doubled_sums_of_higher_ranks(x, y, kind)
     higher += _doubled_sums_of_higher_ranks(y, x, kind)
     product = np.vdot(*(_doubled_centered_ranks(v, kind) for v in (x, y))) / 4
-    higher_sums = condensed_row_sums(higher, n) / 4
+    higher_sums = condensed_row_sums(higher.astype(np.float64), n) / 4
     covariance = product - inner - higher_sums + _rank_product_sums(x, y, kind) - mean_of_both
     squares = [_leave_one_out_rank_squares(v, kind) for v in (x, y)]
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
