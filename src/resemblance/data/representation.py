@@ -170,8 +170,8 @@ class Representation:
         self._key = ""  # see data_key
         # Derives an intermediate from the same intermediate of a related representation
         self._carry: IntermediateSource | None = None
-        # Returns an intermediate, by its key, that needs no computation: another process computed
-        # it, or it follows from all samples; None for other intermediates
+        # A function from the cache key of an intermediate to a value from another process or from
+        # all samples; None for intermediates that must be computed
         self._known: Callable[[Hashable], Any] | None = None
         self.origin: StreamSummary | None = None
         self.signed: PseudoEuclidean | None = None

@@ -96,7 +96,7 @@ def subsample_representation(
 
     The reused intermediates are the check for finite values, and the nearest neighbours that are
     among the rows. ``token``, unless "", replaces the fingerprint as the identifier of the data.
-    ``ids_of``: the rows whose ids the rows get, by default ``rows``.
+    ``ids_of``: rows of ``x`` with the ids of the new samples, by default ``rows``.
     """
     ids = None if x.ids is None else [x.ids[i] for i in (rows if ids_of is None else ids_of)]
     part = replace_rows(x, take_rows(x.source, rows), ids)
