@@ -7,20 +7,22 @@ import pytest
 
 import resemblance as rs
 from resemblance.engine.intermediate_sizes import intermediates_used
+from resemblance.intermediates.gram_products import BLOCK_SIDE
 from resemblance.intermediates.rectangles import force_blockwise
 
 DEBIASED = "cka[estimator=debiased]"
-WIDTHS = {"half": 330, "full": 600, "narrow": 40, "wider": 700, "third": 210}
+SAMPLES = BLOCK_SIDE + 50
+WIDTHS = {"half": 550, "full": SAMPLES, "narrow": 40, "wider": SAMPLES + 100, "third": 370}
 
 
 def layers(dtype: str = "float64") -> dict[str, np.ndarray]:
-    """Layers of 600 samples, more than a block of rows, with a mean far from zero."""
+    """Layers of more samples than a block of rows, with a mean far from zero."""
     rng = np.random.default_rng(0)
-    shared = rng.standard_normal((600, 20))
+    shared = rng.standard_normal((SAMPLES, 20))
     return {
-        name: (shared @ rng.standard_normal((20, d)) + rng.standard_normal((600, d)) + 9).astype(
-            dtype
-        )
+        name: (
+            shared @ rng.standard_normal((20, d)) + rng.standard_normal((SAMPLES, d)) + 9
+        ).astype(dtype)
         for name, d in WIDTHS.items()
     }
 

@@ -10,11 +10,14 @@ import numpy as np
 from ..base.progress import count_partial_work
 from ..data.representation import Representation
 from .points import is_rotated, unit_rows_between
-from .rectangles import BLOCK_COLUMNS, BLOCK_ROWS, is_blockwise, upper_blocks
+from .rectangles import is_blockwise, upper_blocks
 
-# Rows of a block whose inner products are computed at a time, so that the rows of all
+# Rows and columns of a block of every Gram matrix. A larger block converts fewer rows per entry,
+# and takes more memory. The size is a property of the algorithm: another size changes rounding.
+BLOCK_SIDE = 1024
+# Numbers of a block whose inner products are computed at a time, so that the numbers of all
 # representations stay in the cache of the processor. Another number changes rounding.
-ROWS_PER_PRODUCT = 16
+NUMBERS_PER_PRODUCT = 2**13
 
 
 def has_large_gram(x: Representation) -> bool:
@@ -26,10 +29,10 @@ def has_large_gram(x: Representation) -> bool:
 
 
 def gram_block_bytes(d: int) -> int:
-    """Return the bytes that :func:`large_gram_products` holds for a representation with d features:
-    a block of rows, and a block of the Gram matrix. A block of columns, of one representation at a
-    time, comes on top."""
-    return 8 * BLOCK_ROWS * (d + BLOCK_COLUMNS)
+    """Return the bytes that :func:`large_gram_products` holds for every representation: a block of
+    the Gram matrix. A block of rows and a block of columns with d features, of one representation
+    at a time, come on top."""
+    return 8 * BLOCK_SIDE**2
 
 
 def large_gram_products(
@@ -39,24 +42,21 @@ def large_gram_products(
     norm 1), shape (count, count).
 
     All Gram matrices are computed together, block by block, and each block is computed once: O(n²
-    d) time per representation and O(n²) per pair. A block of rows of every representation is in
-    memory, and no n x n matrix. A value does not depend on the other representations.
+    d) time per representation and O(n²) per pair. A block of every Gram matrix is in memory, and
+    no n x n matrix. A value does not depend on the other representations.
     ``reported_pairs``: the number of pairs that the progress bar counts during the work.
     """
     count, n = len(representations), representations[0].shape[0]
-    products, strips = np.zeros((count, count)), list[np.ndarray]()
-    entries = np.empty(count * BLOCK_ROWS * BLOCK_COLUMNS, dtype=representations[0].dtype)
-    for tile in upper_blocks(n):
-        height, width = (side.stop - side.start for side in tile)
-        if tile.is_square:
-            strips = [
-                unit_rows_between(x, tile.rows.start, tile.rows.stop) for x in representations
-            ]
+    side, dtype = min(BLOCK_SIDE, n), representations[0].dtype
+    products, entries = np.zeros((count, count)), np.empty(count * side**2, dtype=dtype)
+    scratch = np.empty((2, side * max(x.shape[1] for x in representations)), dtype=dtype)
+    for tile in upper_blocks(n, width=side, height=side):
+        height, width = (part.stop - part.start for part in tile)
         blocks = entries[: count * height * width].reshape(count, height, width)
-        for x, rows, block in zip(representations, strips, blocks):
-            columns = rows
+        for x, block in zip(representations, blocks):
+            rows = columns = unit_rows_between(x, tile.rows, scratch[0])
             if not tile.is_square:
-                columns = unit_rows_between(x, tile.columns.start, tile.columns.stop)
+                columns = unit_rows_between(x, tile.columns, scratch[1])
             np.matmul(rows, columns.T, out=block)
         _add_inner_products(products, blocks, tile.weight)
         count_partial_work(reported_pairs * tile.weight * height * width / n**2)
@@ -67,8 +67,9 @@ def _add_inner_products(products: np.ndarray, blocks: np.ndarray, weight: int) -
     """Add ``weight`` times the inner products of all pairs of blocks to the upper triangle of
     ``products``, in place. ``blocks``: (count, rows, columns), a block per Gram matrix;
     ``products``: (count, count)."""
-    count, height, _ = blocks.shape
-    for start in range(0, height, ROWS_PER_PRODUCT):
-        rows = blocks[:, start : start + ROWS_PER_PRODUCT].reshape(count, -1)
+    count, height, width = blocks.shape
+    rows_at_a_time = max(1, NUMBERS_PER_PRODUCT // width)
+    for start in range(0, height, rows_at_a_time):
+        rows = blocks[:, start : start + rows_at_a_time].reshape(count, -1)
         for i, row in enumerate(rows):
             products[i, i:] += weight * np.vecdot(row, rows[i:])

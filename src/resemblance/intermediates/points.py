@@ -18,6 +18,7 @@ from ..base.arrays import (
     euclidean_norm,
     has_safe_squares,
     namespace,
+    row_blocks,
     scalar,
     sum_of_squares,
 )
@@ -33,6 +34,9 @@ from ..data.representation import (
     working_value_blocks,
 )
 from .digits import resolution, uncentered_norm
+
+# Rows are converted and centred in blocks of this many numbers, which fit in a processor's cache.
+NUMBERS_IN_CACHE = 2**16
 
 
 @cached("d")
@@ -158,16 +162,22 @@ def _positive_norm(x: Representation, centered: bool) -> Array:
     return length
 
 
-def unit_rows_between(x: Representation, start: int, stop: int) -> Array:
-    """Return the rows ``start``..``stop`` of the centred points of Frobenius norm 1, (stop - start,
-    d); of large data only these rows are in memory."""
+def unit_rows_between(x: Representation, rows: slice, scratch: np.ndarray) -> Array:
+    """Return these rows of the centred points of Frobenius norm 1, (rows, d); of large data only
+    these rows are in memory, as a view of ``scratch``, a flat array that is overwritten."""
     if not is_large_array(x):
-        return unit(x)[start:stop, :]
+        return unit(x)[rows, :]
     first, mean = _first_row_and_offset(x)
-    with np.errstate(over="ignore"):
-        rows = np.ascontiguousarray(x.source[start:stop], dtype=x.dtype) - first
-    length = _positive_norm(x, centered=True)
-    return apply_in_place(np.divide, apply_in_place(np.subtract, rows, mean), length)
+    length, source = _positive_norm(x, centered=True), x.source[rows]
+    points = scratch[: source.size].reshape(source.shape)
+    for start, stop in row_blocks(len(points), max(1, NUMBERS_IN_CACHE // x.shape[1])):
+        part = points[start:stop]
+        part[...] = source[start:stop]
+        with np.errstate(over="ignore"):
+            part -= first
+        part -= mean
+        part /= length
+    return points
 
 
 def unit_blocks(x: Representation) -> Iterator[Array]:

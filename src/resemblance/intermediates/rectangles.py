@@ -90,11 +90,15 @@ def is_blockwise(x: Representation) -> bool:
     )
 
 
-def upper_blocks(n: int, width: int = BLOCK_COLUMNS) -> Iterator[MatrixBlock]:
+def upper_blocks(
+    n: int, width: int = BLOCK_COLUMNS, height: int | None = None
+) -> Iterator[MatrixBlock]:
     """Yield the square blocks on the diagonal of an (n, n) matrix, and the blocks to their right,
-    which together cover the diagonal and all entries above."""
-    for start in range(0, n, BLOCK_ROWS):
-        stop = min(start + BLOCK_ROWS, n)
+    which together cover the diagonal and all entries above. ``height``: of the blocks, by default
+    ``BLOCK_ROWS``."""
+    height = BLOCK_ROWS if height is None else height
+    for start in range(0, n, height):
+        stop = min(start + height, n)
         yield MatrixBlock(slice(start, stop), slice(start, stop))
         for column in range(stop, n, width):
             yield MatrixBlock(slice(start, stop), slice(column, min(column + width, n)))
