@@ -80,6 +80,13 @@ def test_an_array_changed_after_wrapping_gives_the_new_scores(kind, tmp_path):
             assert after[name, "x", "y"] == fresh[name, "x", "y"] != before[name, "x", "y"]
 
 
+def test_the_shape_of_a_representation_is_for_reading():
+    x = rs.Representation(X)
+    assert x.shape == X.shape
+    with pytest.raises(AttributeError, match="shape"):
+        x.shape = (1, 1)
+
+
 def test_a_changed_file_is_refused(tmp_path):
     path = write(tmp_path / "x.npy", X)
     x, sent = rs.Representation(path), pickle.dumps(rs.Representation(path))

@@ -1,14 +1,11 @@
-"""Keys of cached intermediates, and the memory layout of cached arrays."""
+"""Keys of cached intermediates."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable
 from functools import lru_cache
-from operator import is_
 from typing import Any
-
-import numpy as np
 
 
 def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
@@ -28,17 +25,3 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
         return (function, tuple(sorted((defaults | keywords).items()))) if keywords else default_key
 
     return key
-
-
-def make_contiguous(value: Any) -> Any:
-    """Return ``value``, an array, a tuple or any other object, with contiguous arrays, as after
-    pickling, because sums over another memory layout can differ in the last digits. Arrays are
-    copied only if necessary, also inside tuples; other values are returned unchanged."""
-    if isinstance(value, np.ndarray):
-        return value if value.flags.forc else np.ascontiguousarray(value)
-    if isinstance(value, tuple):
-        parts = tuple(map(make_contiguous, value))
-        if all(map(is_, parts, value)):
-            return value
-        return type(value)(*parts) if hasattr(value, "_fields") else parts
-    return value

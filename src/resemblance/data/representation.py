@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial, wraps
+from operator import attrgetter, is_
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 from uuid import uuid4
@@ -48,7 +49,7 @@ from .array_files import (
     sample_bytes,
 )
 from .array_protocol import as_read_only_numpy, forbid_operators, missing_attribute_message
-from .cache_keys import cache_key_function, make_contiguous
+from .cache_keys import cache_key_function
 from .columns import FeatureNames, column_numbers, to_python_names
 from .gaps import describe_gaps
 from .inputs import (
@@ -184,10 +185,9 @@ class Representation:
         n, d = self.source.shape
         self._shape = int(n), int(d)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features)."""
-        return self._shape
+    shape: tuple[int, int] = property(  # type: ignore[assignment]
+        attrgetter("_shape"), doc="(n_samples, n_features)."
+    )
 
     @property
     def n_samples(self) -> int:
@@ -430,12 +430,27 @@ def _cached_function(
                     result = x._carry(key, lambda y: cached_value(y, *args, **parameters))
                 if result is None:
                     result = function(x, *args, **parameters)
-                value = x._cache[key] = make_contiguous(result)
+                is_array = isinstance(result, np.ndarray | tuple)
+                value = x._cache[key] = _make_contiguous(result) if is_array else result
             found: T = value
             return found
 
     cached_value.make_key = make_key  # type: ignore[attr-defined]
     return cached_value
+
+
+def _make_contiguous(value: Any) -> Any:
+    """Return ``value``, an array, a tuple or any other object, with contiguous arrays, as after
+    pickling, because sums over another memory layout can differ in the last digits. Arrays are
+    copied only if necessary, also inside tuples; other values are returned unchanged."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.forc else np.ascontiguousarray(value)
+    if isinstance(value, tuple):
+        parts = tuple(map(_make_contiguous, value))
+        if all(map(is_, parts, value)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else parts
+    return value
 
 
 def stored_value(x: Representation, function: Callable[..., T], *args: Any) -> T | None:

@@ -35,6 +35,8 @@ def missing_draws(
     key = design_key(design, run.layout, use)
     return {
         chunk: run.missing(pairs, NullDistribution, len(chunk), design=key, start=chunk.start)
+        if pairs
+        else {}
         for chunk in draw_chunks(design)
     }
 

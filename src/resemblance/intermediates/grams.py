@@ -170,11 +170,9 @@ def compares_gram_entries(x: Representation, y: Representation) -> bool:
     products costs O(n d e) per pair, plus a rotation when d > n. Samples of a stream have no
     entries.
     """
-    for r in (x, y):
-        if r.origin or records_gradient(r.source):
-            return False
     n, widths = x.shape[0], (x.shape[1], y.shape[1])
-    return max(widths) > n or 3 * min(widths) >= n
+    are_wide = max(widths) > n or 3 * min(widths) >= n
+    return are_wide and not any(r.origin or records_gradient(r.source) for r in (x, y))
 
 
 def supports_feature_blocks(x: Representation) -> bool:
