@@ -195,7 +195,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep the modules out of later searches for garbage, which take half a second each."""
+    """Keep the modules out of later searches for garbage: a search takes half a second."""
     gc.freeze()
 
 

@@ -6,23 +6,28 @@ import numpy as np
 import pytest
 
 import resemblance as rs
+from resemblance.data.representation import force_large_arrays
 from resemblance.engine.intermediate_sizes import intermediates_used
-from resemblance.intermediates.gram_products import BLOCK_SIDE
+from resemblance.intermediates import gram_products
 from resemblance.intermediates.rectangles import force_blockwise
 
 DEBIASED = "cka[estimator=debiased]"
-SAMPLES = BLOCK_SIDE + 50
-WIDTHS = {"half": 550, "full": SAMPLES, "narrow": 40, "wider": SAMPLES + 100, "third": 370}
+WIDTHS = {"half": 330, "full": 600, "narrow": 40, "wider": 700, "third": 210}
+
+
+@pytest.fixture(autouse=True)
+def small_squares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gram_products, "BLOCK_SIDE", 256)
 
 
 def layers(dtype: str = "float64") -> dict[str, np.ndarray]:
-    """Layers of more samples than a block of rows, with a mean far from zero."""
+    """Layers of 600 samples, three blocks of rows, with a mean far from zero."""
     rng = np.random.default_rng(0)
-    shared = rng.standard_normal((SAMPLES, 20))
+    shared = rng.standard_normal((600, 20))
     return {
-        name: (
-            shared @ rng.standard_normal((20, d)) + rng.standard_normal((SAMPLES, d)) + 9
-        ).astype(dtype)
+        name: (shared @ rng.standard_normal((20, d)) + rng.standard_normal((600, d)) + 9).astype(
+            dtype
+        )
         for name, d in WIDTHS.items()
     }
 
@@ -41,10 +46,11 @@ def plain_debiased(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.vdot(*grams) / np.sqrt(np.prod(squares)))
 
 
+@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
-def test_blocks_of_all_layers_give_the_value_of_whole_gram_matrices(dtype):
+def test_blocks_of_all_layers_give_the_value_of_whole_gram_matrices(dtype, large):
     data = layers(dtype)
-    with force_blockwise(True):
+    with force_blockwise(True), force_large_arrays(large):
         scores = rs.compare(data, measures=[DEBIASED, "cka", "ensd"], progress=False)
     arrays = [x.astype(float) for x in data.values()]
     expected = [[plain_debiased(x, y) for y in arrays] for x in arrays]

@@ -56,7 +56,7 @@ VARIANTS = [
     "temporal_drift[rdm=correlation]", "temporal_drift[rdm=euclidean]",
     "centroid_drift[unit_rows=False]",
 ]  # fmt: skip
-FEW_DRAWS = 4  # the number of draws decides on no claim
+FEW_DRAWS = 4  # no claim depends on the number of draws
 MEMBERS = [
     s.with_parameters(k=FEW_DRAWS) if "k" in s.defaults and "seed" in s.defaults else s
     for s in (*rs.list_statistics(), *map(rs.get_statistic, VARIANTS))

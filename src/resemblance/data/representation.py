@@ -430,8 +430,8 @@ def _cached_function(
                     result = x._carry(key, lambda y: cached_value(y, *args, **parameters))
                 if result is None:
                     result = function(x, *args, **parameters)
-                is_array = isinstance(result, np.ndarray | tuple)
-                value = x._cache[key] = _make_contiguous(result) if is_array else result
+                has_layout = isinstance(result, np.ndarray | tuple)
+                value = x._cache[key] = _make_contiguous(result) if has_layout else result
             found: T = value
             return found
 

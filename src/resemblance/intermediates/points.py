@@ -163,8 +163,9 @@ def _positive_norm(x: Representation, centered: bool) -> Array:
 
 
 def unit_rows_between(x: Representation, rows: slice, scratch: np.ndarray) -> Array:
-    """Return these rows of the centred points of Frobenius norm 1, (rows, d); of large data only
-    these rows are in memory, as a view of ``scratch``, a flat array that is overwritten."""
+    """Return the given rows of the centred points of Frobenius norm 1, (rows, d); of large data
+    only these rows are in memory, as a view of the flat array ``scratch``, which the function
+    overwrites."""
     if not is_large_array(x):
         return unit(x)[rows, :]
     first, mean = _first_row_and_offset(x)
@@ -172,8 +173,8 @@ def unit_rows_between(x: Representation, rows: slice, scratch: np.ndarray) -> Ar
     points = scratch[: source.size].reshape(source.shape)
     for start, stop in row_blocks(len(points), max(1, NUMBERS_IN_CACHE // x.shape[1])):
         part = points[start:stop]
-        part[...] = source[start:stop]
         with np.errstate(over="ignore"):
+            part[...] = source[start:stop]
             part -= first
         part -= mean
         part /= length

@@ -94,8 +94,8 @@ def upper_blocks(
     n: int, width: int = BLOCK_COLUMNS, height: int | None = None
 ) -> Iterator[MatrixBlock]:
     """Yield the square blocks on the diagonal of an (n, n) matrix, and the blocks to their right,
-    which together cover the diagonal and all entries above. ``height``: of the blocks, by default
-    ``BLOCK_ROWS``."""
+    which together cover the diagonal and all entries above. ``height``: the number of rows of a
+    block, by default ``BLOCK_ROWS``."""
     height = BLOCK_ROWS if height is None else height
     for start in range(0, n, height):
         stop = min(start + height, n)
