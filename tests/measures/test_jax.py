@@ -24,6 +24,7 @@ from test_claims import MEMBERS
 import resemblance as rs
 from resemblance.checks.data import with_repeats
 from resemblance.checks.trial import with_matching_labels
+from resemblance.intermediates.rectangles import force_blockwise
 
 # Small pairs, so that finite differences are cheap: what their values mean does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -69,6 +70,14 @@ def single(double: None) -> None:
 
 
 # ------------------------------------------------------------------------------------------- values
+
+
+def test_equal_rows_in_different_blocks_are_at_distance_zero(small_blocks):
+    x, y = (np.tile(array[:5], (2, 1)) for array in TALL)
+    small_blocks()
+    with force_blockwise(True):
+        value = rs.distance_correlation(jnp.asarray(x), jnp.asarray(y))
+        assert value == pytest.approx(rs.distance_correlation(x, y), rel=1e-10)
 
 
 @or_all([*OF_EACH_FAMILY.values(), rs.jaccard, rs.rsa])
