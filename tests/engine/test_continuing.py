@@ -144,6 +144,25 @@ def test_a_finished_comparison_is_one_plain_file(plain, reps, tmp_path):
     assert os.listdir(tmp_path) == ["run.db"]
 
 
+def test_a_file_that_another_process_holds_while_workers_close_it_is_one_plain_file(reps, tmp_path):
+    path = tmp_path / "run.db"
+
+    class Held(ThreadPoolExecutor):
+        def submit(self, function, /, *args, **options):
+            def call():
+                with closing(sqlite3.connect(path)) as other:
+                    other.execute("PRAGMA journal_mode = WAL")
+                    other.execute("SELECT count(*) FROM scores").fetchone()
+                    return function(*args, **options)
+
+            return super().submit(call)
+
+    with Held(1) as pool:
+        rs.compare(reps, measures="cka", jobs=pool, save=path, progress=False)
+    assert os.listdir(tmp_path) == ["run.db"]
+    assert path.read_bytes()[18:20] == b"\x01\x01"
+
+
 def _left_open(path, reps) -> None:
     """Write a comparison and end without closing the file, as after a kill."""
     process = get_context("fork").Process(target=_compute_and_die, args=(path, reps))

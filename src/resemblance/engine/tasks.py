@@ -45,18 +45,22 @@ def run_pair_blocks(
         if failures:
             yield list(failures)
         workers_write = store and store.is_shared and is_on_this_machine(options.executor)
-        if workers_write:
+        file = options.save if workers_write else None  # which workers write
+        if file is not None:
             stack.close()  # a worker forked while the file is open would keep its lock
             store = None
         if options.executor is None:
             batches = _run_in_process(chain(first, *streams), options.keep)
         else:
-            file = options.save if workers_write else None
             batches = _run_on_workers(streams, options, cache, caller, first, file)
         for batch in stack.enter_context(closing(batches)):
             if store:
                 store.put(batch)
             yield batch
+        if file is not None:
+            # Two workers that close the file at the same time leave the log to each other.
+            with ScoreFile(file):
+                pass
 
 
 def _run_on_workers(
