@@ -15,7 +15,7 @@ DEBIASED = "cka[estimator=debiased]"
 WIDTHS = {"half": 330, "full": 600, "narrow": 40, "wider": 700, "third": 210}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def small_squares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gram_products, "BLOCK_SIDE", 256)
 
@@ -46,6 +46,7 @@ def plain_debiased(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.vdot(*grams) / np.sqrt(np.prod(squares)))
 
 
+@pytest.mark.usefixtures("small_squares")
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_blocks_of_all_layers_give_the_value_of_whole_gram_matrices(dtype, large):
@@ -60,6 +61,7 @@ def test_blocks_of_all_layers_give_the_value_of_whole_gram_matrices(dtype, large
         np.testing.assert_allclose(scores[name], stored[name], rtol=1e-12)
 
 
+@pytest.mark.usefixtures("small_squares")
 def test_a_score_depends_neither_on_the_other_layers_nor_on_the_other_measures():
     data = layers()
     names = list(data)
@@ -79,6 +81,7 @@ def test_the_plan_of_a_language_model_holds_no_gram_matrix():
     assert sum(forecast.values()) < 1e7  # a Gram matrix takes 8e8 bytes, a layer 3e8
 
 
+@pytest.mark.usefixtures("small_squares")
 def test_the_progress_bar_moves_while_all_pairs_are_computed_together():
     steps: list[tuple[int, int]] = []
     with force_blockwise(True):

@@ -185,6 +185,7 @@ class Representation:
         n, d = self.source.shape
         self._shape = int(n), int(d)
 
+    # Read hundreds of times in a call, so the getter is no Python function
     shape: tuple[int, int] = property(  # type: ignore[assignment]
         attrgetter("_shape"), doc="(n_samples, n_features)."
     )
@@ -430,8 +431,7 @@ def _cached_function(
                     result = x._carry(key, lambda y: cached_value(y, *args, **parameters))
                 if result is None:
                     result = function(x, *args, **parameters)
-                has_layout = isinstance(result, np.ndarray | tuple)
-                value = x._cache[key] = _make_contiguous(result) if has_layout else result
+                value = x._cache[key] = _make_contiguous(result)
             found: T = value
             return found
 
