@@ -606,16 +606,15 @@ class AllPairs(NamedTuple):
     plain function's values to the last bit for NumPy arrays and PyTorch tensors.
 
     ``replaces`` says for which representations the function replaces the plain function whatever
-    ``above`` is; one such representation among the pairs is enough. ``block_bytes`` returns the
-    bytes that the function then holds for one representation with d features, besides the cached
-    intermediates.
+    ``above`` is; one such representation among the pairs is enough. ``block_bytes``: the
+    bytes that the function then holds for one representation, besides the cached intermediates.
     """
 
     function: Callable[..., Scores]
     above: int | None = None
     parameters: Mapping[str, Any] = {}
     replaces: Callable[[Representation], bool] | None = None
-    block_bytes: Callable[[int], int] | None = None
+    block_bytes: int = 0
 
     def __call__(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
         """Return the scores of all pairs of rows ``xs`` and columns ``ys``."""

@@ -149,7 +149,7 @@ def intermediates_used(
         if copied and not apart and SOURCE_KEY in {a.owner for a in arrays} - first:
             sizes[SOURCE_KEY] = 8 * n * d
     if probe.is_joint and measure.all_pairs and measure.all_pairs.block_bytes:
-        sizes[measure, "blocks"] = measure.all_pairs.block_bytes(d)
+        sizes[measure, "blocks"] = measure.all_pairs.block_bytes
     return sizes
 
 

@@ -15,6 +15,9 @@ from .rectangles import is_blockwise, upper_blocks
 # Rows and columns of a block of every Gram matrix. A larger block converts fewer rows per entry,
 # and takes more memory. The size is a property of the algorithm: another size changes rounding.
 BLOCK_SIDE = 1024
+# The bytes of a block, for every representation. A block of rows and a block of columns, of one
+# representation at a time, come on top.
+GRAM_BLOCK_BYTES = 8 * BLOCK_SIDE**2
 # Numbers of a block whose inner products are computed at a time, so that the numbers of all
 # representations stay in the cache of the processor. Another number changes rounding.
 NUMBERS_PER_PRODUCT = 2**13
@@ -26,13 +29,6 @@ def has_large_gram(x: Representation) -> bool:
     n, d = x.shape
     is_wide = 3 * d >= n and not is_rotated(x)
     return is_wide and isinstance(x.source, np.ndarray) and is_blockwise(x)
-
-
-def gram_block_bytes(d: int) -> int:
-    """Return the bytes that :func:`large_gram_products` holds for every representation: a block of
-    the Gram matrix. A block of rows and a block of columns with d features, of one representation
-    at a time, come on top."""
-    return 8 * BLOCK_SIDE**2
 
 
 def large_gram_products(

@@ -23,7 +23,7 @@ from ..contracts.claims import (
     Scores,
 )
 from ..data.representation import Representation, is_large_array, store_value
-from ..intermediates.gram_products import gram_block_bytes, has_large_gram, large_gram_products
+from ..intermediates.gram_products import GRAM_BLOCK_BYTES, has_large_gram, large_gram_products
 from ..intermediates.grams import (
     DISTANCE_KERNELS,
     Estimator,
@@ -245,7 +245,7 @@ MAX_SMALL_PRODUCT = 2**16
 
 
 @cka.claim("all_pairs")
-@partial(AllPairs, replaces=has_large_gram, block_bytes=gram_block_bytes)
+@partial(AllPairs, replaces=has_large_gram, block_bytes=GRAM_BLOCK_BYTES)
 def linear_alignments(
     xs: Sequence[Representation], ys: Sequence[Representation], estimator: Estimator = "biased"
 ) -> Scores:
