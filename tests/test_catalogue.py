@@ -305,8 +305,15 @@ def test_the_decorator_that_a_plain_function_is_told_works():
         """Plain: one half."""
         return 0.5
 
-    with pytest.raises(ValueError, match="decorate plain with @") as error:
-        rs.get_measure(plain)
-    line = str(error.value).partition("with @")[2].partition(", and fill in")[0]
-    decorated = eval(line, {"resemblance": rs})(plain)
-    assert decorated(np.eye(4), np.eye(4)) == 0.5
+    def plain_statistic(x):
+        """Plain: one half."""
+        return 0.5
+
+    for get, function, data in (
+        (rs.get_measure, plain, [np.eye(4)] * 2),
+        (rs.get_statistic, plain_statistic, [np.eye(4)]),
+    ):
+        with pytest.raises(ValueError, match=f"decorate {function.__name__} with @") as error:
+            get(function)
+        line = str(error.value).partition("with @")[2].partition(", and fill in")[0]
+        assert eval(line, {"resemblance": rs})(function)(*data) == 0.5

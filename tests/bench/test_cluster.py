@@ -232,12 +232,13 @@ def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(elsewhere
     assert all(np.array_equal(here[m], there[m]) for m in ("cka", "rsa"))
 
 
-def test_workers_without_the_resource_are_not_waited_for(client):
+def test_workers_without_the_resource_are_not_waited_for(client, capsys):
     address = client.scheduler.address
     client.wait_for_workers(2)  # one was killed before
     with open_executors(None, address) as (work, trainer):
         assert count_workers(work) == 2
         assert trainer is None
+    assert "waiting for a worker" not in capsys.readouterr().err
     problem = r"no worker of tcp://.* has this resource \(resources: none\).*--resources .GPU=1"
     with pytest.raises(ValueError, match=problem), open_executors(None, address, "GPU"):
         pass

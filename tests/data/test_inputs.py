@@ -484,6 +484,7 @@ SLIPS = [
         lambda: rs.compare([X[:10], X[10:20], X[20:25]]),
         r"batches of one layer, pass np.concatenate",
     ),
+    (lambda: rs.compare([X[:10], X[10:15]]), r"batches of one layer, pass np.concatenate"),
     (
         lambda: rs.compare({"a": BATCHED, "b": BATCHED}),
         r"if these are batches, pass np.concatenate",

@@ -131,6 +131,7 @@ WARNED_FILES = {
 USUAL_FILES = {
     "good.csv": "review of the film\na good film .\nit works\n",
     "best.txt": "Text, in short, is good\na film\nno film\n",
+    "fine.txt": "text\na film\nno film\n",
     "good.txt": "A text, label and all .\na good film .\nit works , mostly\na tab\tin one\n",
 }
 

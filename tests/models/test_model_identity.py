@@ -305,7 +305,20 @@ def by_itself(model, seen):
     return hook
 
 
-@pytest.mark.parametrize("make", [by_entry, by_method, by_attribute, by_object, by_itself])
+def by_global(model, seen):
+    def hook(module, inputs, output):
+        global HOOK_CALLS
+        HOOK_CALLS += 1
+
+    return hook
+
+
+HOOK_CALLS = 0
+
+
+@pytest.mark.parametrize(
+    "make", [by_entry, by_method, by_attribute, by_object, by_itself, by_global]
+)
 def test_what_a_hook_records_is_no_part_of_the_identity(make):
     model = net()
     model[0].register_forward_hook(make(model, {}))

@@ -368,6 +368,7 @@ def test_different_names_stay_different_where_they_are_cut(family, longest):
     labels = shorten_distinct_names(names, longest)
     assert len(set(labels)) == len(names)
     assert shorten_distinct_names([*names, names[0]], longest)[-1] == labels[0]
+    assert max(map(len, shorten_distinct_names(LONG[:2], longest))) <= longest
 
 
 @pytest.mark.parametrize("kind", ["heatmap", "mds", "tree", "intervals"])

@@ -280,6 +280,8 @@ def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
     text = printed(terminal.comparison_tables(comparison))
     assert "GULP  gulp  (smaller is more similar)" in text
     assert format_number(comparison["gulp"][1, 2], 4) in text
+    opposite = made_up(np.where(np.eye(3, dtype=bool), 1.0, -1.0), measure="rsa")
+    assert printed(terminal.comparison_tables(opposite)).count("−1") == 6
     many = printed(terminal.comparison_tables(made_up(np.eye(30))))
     assert "most similar" in many
     assert many.count("\n") < 12

@@ -290,7 +290,9 @@ def test_tables_of_data_are_what_csv_and_parquet_have(tmp_path):
 
 def test_a_terminal_shows_leading_tables():
     table = TABLE._replace(is_leading=True, groups=("", "spectrum", "", "", ""))
-    text = told_by(Result("toy", "s", (Section("s", "S", "", (table,)),)))
+    sections, facts, counts = (Section("s", "S", "", (table,)),), {"models": "3"}, {"pairs": "9"}
+    text = told_by(Result("toy", "s", sections, facts=facts, counts={"models": "3"} | counts))
+    assert "models 3; 9 pairs\n" in text
     assert "Spectral deletion" in text
     assert re.search(r"measure +spectrum k +p +value +mixed\n", text)
     assert re.search(r"RSA +16 +1e−7 +−0.04 +2.5\n", text)

@@ -71,7 +71,7 @@ def check_graph_data(
 
 
 def _are_indices_below(values: np.ndarray, end: int) -> bool:
-    return values.size == 0 or (values.min() >= 0 and values.max() < end)
+    return bool(((values >= 0) & (values < end)).all())
 
 
 CORA_ORIGIN = DatasetOrigin(

@@ -66,11 +66,7 @@ def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
     indices = np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int)
     original, unit = rows.take(indices), normalized.take(indices)
     spread = np.abs(unit - unit[:1]).max()
-    if (
-        original.std(axis=0).any()
-        and spread <= EQUAL_LENGTH_TOLERANCE
-        and len(np.unique(original, axis=0)) > 1
-    ):
+    if spread <= EQUAL_LENGTH_TOLERANCE and len(np.unique(original, axis=0)) > 1:
         raise UndefinedError(
             "upgrade_index: the directions of the vectors differ by less than rounding; centre the "
             "vectors first: subtract the mean of the documents of a model from its documents and "
