@@ -507,11 +507,13 @@ def test_three_pairs_of_a_subject_are_enough_for_a_ceiling() -> None:
     models, subjects = ({k: rs.rdm(v, "sqeuclidean") for k, v in s.items()} for s in experiment())
     some = np.full((20, 20), np.nan)
     np.fill_diagonal(some, 0)
-    for i, j in ((0, 1), (2, 3), (4, 5)):
+    for i, j in ((0, 1), (2, 3), (4, 5), (6, 7)):  # three without a stimulus
         some[i, j] = some[j, i] = subjects["s0"][i, j]
     rows = {k: rs.from_dissimilarities(v) for k, v in (subjects | {"s0": some}).items()}
     columns = {k: rs.from_dissimilarities(v) for k, v in models.items()}
-    assert rs.score_models(columns, rows, measure=COSINE).ceiling is not None
+    result = rs.score_models(columns, rows, measure=COSINE)
+    assert len(result.subjects) == len(rows)
+    assert result.ceiling is not None
 
 
 def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any) -> None:
