@@ -110,14 +110,9 @@ def citation_keys(name: str) -> tuple[str, ...]:
 
 def bibtex_entry(key: str) -> str:
     """Return the bibliography entry of ``key``, or the software's entry for "resemblance", as
-    BibTeX.
-
-    Raises ``ValueError`` for a key missing from the bibliography.
-    """
+    BibTeX."""
     if key == SOFTWARE_KEY:
         return software_bibtex()
-    if key not in bibliography():
-        raise ValueError(f"the bibliography has no {key!r}{did_you_mean(key, bibliography())}")
     return bibliography()[key]
 
 

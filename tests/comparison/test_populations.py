@@ -171,6 +171,8 @@ def test_f_is_that_of_an_analysis_of_variance():
     total = ((points - points.mean()) ** 2).sum()
     within = sum(((points[labels == g] - points[labels == g].mean()) ** 2).sum() for g in range(3))
     assert groups.share == pytest.approx(1 - within / total)
+    equal = compared({str(i): arrays["0"] for i in range(4)}).permanova(M, [0, 0, 1, 1])
+    assert (equal.f, equal.share) == (0, 0)
 
 
 def test_two_recipes_differ_as_much_as_six_seeds_can_show():

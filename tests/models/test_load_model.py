@@ -183,6 +183,9 @@ def test_texts_that_are_cut_are_counted(folder, tmp_path):
     facts = load_model(folder, samples=texts).facts
     assert (facts["texts cut"], facts["max_length"]) == (1, 16)
     assert "texts cut" not in load_model(folder, samples=load_samples(TEXTS)).facts
+    offset = transformers.RobertaModel(transformers.RobertaConfig(**SIZES))  # from pad + 1 on
+    pair = offset, tokenizer(pad_token="[PAD]")
+    assert load_model(("offset", pair), samples=texts).facts["max_length"] == 14
     shutil.copytree(folder, tmp_path / "st")
     (tmp_path / "st" / "sentence_bert_config.json").write_text('{"max_seq_length": 3}')
     (tmp_path / "st" / "1_Pooling").mkdir()
