@@ -79,6 +79,8 @@ def test_what_differs_between_batches_is_named(change):
         assert by_kind(report)["moved_classes"].sentence == "1"
         assert report.changes == ("moved_classes",)
         assert report.class_shifts[0].label == 1
+        two = quick(FIRST, y, paired=False, labels=FIRST_CLASSES == 1, batch_labels=classes == 1)
+        assert two.class_shifts[0].label
     for thing in (report._repr_html_(), repr(report), drift_result(report).conclusion):
         assert "different samples" in thing
 

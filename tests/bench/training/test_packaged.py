@@ -239,6 +239,17 @@ def test_sizes_have_the_models_of_the_four_benchmarks():
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
+def test_models_of_one_seed_start_with_one_last_layer(domain, parents, monkeypatch):
+    monkeypatch.setattr(domain_module(domain), "learn", lambda model, recipe: None)
+    one, start = child(domain)._replace(pretrain=0, seed=0), parents[domain]
+    recipes = one, one._replace(pretrain=1), one._replace(seed=1)
+    first, same, other = (fit(r, start=start) for r in recipes)
+    (weights,) = [n for n in first if n.startswith(HEAD[domain]) and first[n].ndim == 2][:1]
+    assert np.array_equal(first[weights], same[weights])
+    assert not np.array_equal(first[weights], other[weights])
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_every_shift_has_an_accuracy_at_every_severity_and_a_mean(domain, parents):
     one, shifts = child(domain), FAMILIES[domain]
     found = extract(one, fit(one, start=parents[domain])).accuracies
