@@ -285,6 +285,8 @@ def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
     many = printed(terminal.comparison_tables(made_up(np.eye(30))))
     assert "most similar" in many
     assert many.count("\n") < 12
+    all_measures = made_comparison({m.name: np.eye(3) for m in rs.list_measures()}, "abc")
+    assert "most similar" in printed(terminal.comparison_tables(all_measures))
 
 
 def test_every_measure_has_a_line_with_its_claims():
