@@ -232,6 +232,7 @@ def test_a_plan_counts_models_and_what_is_there(finished, tmp_path, call, monkey
     assert out.splitlines()[-3].split()[:2] == ["all", "190"]
     few, many = (plan(size="paper", datasets=["cora"], seeds=seeds) for seeds in (10, 20))
     for a, b in zip(few, many):
+        assert a.trained == b.trained == 0
         assert 0 < a.cpu_hours < b.cpu_hours
         assert 0 < a.representations_gb < b.representations_gb
 

@@ -354,6 +354,8 @@ def test_prices_give_the_number_of_queries_that_pays():
     result = upgrade(DOCUMENTS, DOCUMENTS @ STRETCH, QUERIES, QUERIES @ STRETCH, k=K, **prices)
     missed = 1 - option(result, "orthogonal").new_model.value
     assert result.break_even("orthogonal") == pytest.approx(1200 * 2.0 / (missed * K * 0.5))
+    priced = [r["target"] for r in result.records() if r["break_even"] is not None]
+    assert {*priced} == {"new_model"}
     same = upgrade(DOCUMENTS, DOCUMENTS, QUERIES, QUERIES, **prices)
     assert same.break_even("keep") == np.inf
 
