@@ -218,6 +218,13 @@ def test_mmd_is_that_of_the_matrix(kind, monkeypatch):
     assert of_tensors == pytest.approx(rs.mmd(x, y, bandwidth=0.7), rel=1e-12)
 
 
+def test_the_middle_of_numbers_up_to_the_bound(monkeypatch):
+    monkeypatch.setattr(rectangles, "MAX_SORTED_VALUES", 100)
+    numbers = np.random.default_rng(0).permutation(np.arange(201.0))
+    middle = rectangles.order_statistics(lambda: iter([numbers]), 201, (100, 101), numbers.max())
+    assert middle.tolist() == [100, 101]
+
+
 def test_mmd_needs_a_median():
     x = np.zeros((20, 2))
     with pytest.raises(UndefinedError, match="the kernel has no width"):
