@@ -151,6 +151,10 @@ def test_the_facts_of_the_design(square):
     assert design_facts(undefined)["95 % intervals"] == reason
     constant = made_evidence(compared({"a": np.ones((N, 3)), "b": np.ones((N, 2))}))
     assert design_facts(constant)["95 % intervals"].partition(":")[0] == "none"
+    half = {"a": np.ones((N, 3)), **arrays("A")}
+    measures = ["cka", "rsa", "procrustes", "gulp"]
+    four = rs.evidence(half, measures=measures, n_permutations=9, progress=False)
+    assert "  1 further reason: see evidence.failures" in repr(four)
 
 
 # ------------------------------------------------------------------------------------- result, page
