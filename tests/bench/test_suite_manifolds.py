@@ -213,12 +213,13 @@ def test_the_headline_names_the_measures_that_find_both_orders(facts, subtests):
         found = grade(lone, "seldom")
         assert (found["rings"], np.isnan(found["clusters"])) == (1, True)
         assert words == "None of 1 measure puts both the rings and the clusters in the right order."
-    for specs, start in (
-        (["mka"], "MKA puts both"),
-        (["mka", "mka[k=15]"], "MKA and MKA (k 15) put both"),
+    orders, curve = "the rings and the clusters in the right order", "the S-curve that unrolls"
+    for specs, words in (
+        (["mka"], f"MKA puts both {orders}; it also finds {curve}"),
+        (["mka", "mka[k=15]"], f"MKA and MKA (k 15) put both {orders}; they also find {curve}"),
     ):
         with subtests.test(specs):
-            assert headline(specs)[1].startswith(start)
+            assert headline(specs)[1].startswith(words)
 
 
 def test_a_trial_has_no_order_of_measures():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 from factories.archives import Answer, served, ship, write_content, write_mini
+from factories.output import on_terminal
 
+from resemblance import cli
 from resemblance.bench.packs import opening, unpack, verify
 from resemblance.bench.study import Purpose, save_purpose
 
@@ -111,6 +114,9 @@ def test_get_tries_mirrors_and_checks_a_checksum(call, archive, folder):
         assert "is not unpacked" in err
         options = ("--sha256", digest, "--cache", "here", "--quiet")
         assert call("pack", "get", "mini@1", *mirrors, *options) == (0, "", "")
+        words = ["pack", "get", "mini@1", *map(str, mirrors), *options[:2], "--cache", "there"]
+        shown = on_terminal(lambda: cli.run(words), 80, "stderr", terminal="xterm")
+        assert re.search("mini@1 .*100%", shown)
     assert verify(folder / "here" / "packs" / f"mini@1-{digest[:12]}") == verify(archive)
     assert call("pack verify mini@1 --cache here")[0] == 0
     assert call("pack verify mini@1")[0] == 2

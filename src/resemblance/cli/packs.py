@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -147,8 +146,7 @@ def get_command(
         return
     if not source:
         raise ValueError(f"no address of {pack} is known; give the address with --source")
-    progress = not quiet and sys.stderr.isatty()
-    opened_pack = get_pack(pack, source, sha256=sha256, cache=cache, progress=progress)
+    opened_pack = get_pack(pack, source, sha256=sha256, cache=cache, progress=not quiet)
     if not quiet:
         print(f"{opened_pack.manifest.identity} is in {opened_pack.folder}")
 
