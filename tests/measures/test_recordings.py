@@ -243,7 +243,7 @@ def test_covariances_of_noise(recording: Any, subtests: Any) -> None:
     plain = residuals.T @ residuals / dof
     assert np.allclose(recording.noise, np.where(off, (1 - weight) * plain, plain), atol=1e-13)
     given = rs.noise_covariance(residuals, shrink=None, dof=1)
-    assert np.allclose(given, dof * plain, atol=1e-11)
+    assert np.allclose(given / dof, plain, atol=1e-13)
     with pytest.raises(ValueError, match="repeated"):
         rs.noise_covariance(recording.true, np.arange(N))
 

@@ -244,7 +244,7 @@ def test_models_of_one_seed_start_with_one_last_layer(domain, parents, monkeypat
     one, start = child(domain)._replace(pretrain=0, seed=0), parents[domain]
     recipes = one, one._replace(pretrain=1), one._replace(seed=1)
     first, same, other = (fit(r, start=start) for r in recipes)
-    (weights,) = [n for n in first if n.startswith(HEAD[domain]) and first[n].ndim == 2][:1]
+    weights = next(n for n in first if n.startswith(HEAD[domain]) and first[n].ndim == 2)
     assert np.array_equal(first[weights], same[weights])
     assert not np.array_equal(first[weights], other[weights])
 
